@@ -1,0 +1,1 @@
+//! The program selvedge: talk to durable agent threads in a terminal.

@@ -1,0 +1,1 @@
+//! ModelProvider: how Selvedge asks a language model, the validator of requests, and ScriptedModel.

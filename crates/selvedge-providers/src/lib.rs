@@ -1,0 +1,1 @@
+//! Models over the network for Selvedge: the OpenAI chat-completions protocol.

@@ -1,0 +1,1 @@
+//! SqliteStore: the embedded store of Selvedge, one SQLite file with group commit.

@@ -1,0 +1,1 @@
+//! Conformance suites, fault injection and a manual clock for Selvedge stores and observers.

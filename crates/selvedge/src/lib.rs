@@ -1,0 +1,1 @@
+//! Selvedge: durable agent threads that anyone can watch live.

@@ -1,0 +1,1 @@
+//! Whole-system tests of Selvedge: the scenarios, run through the facade.

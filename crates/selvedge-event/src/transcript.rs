@@ -254,6 +254,7 @@ impl Transcript {
     fn result(&mut self, step: Step, arrived: &Arc<ToolResult>) {
         self.enter(step);
         self.oauth.retain(|notice| notice.call_id != arrived.call_id);
+        self.choices.retain(|choice| choice.call_id != arrived.call_id);
         let call = self.items.iter_mut().rev().find_map(|item| match &mut item.kind {
             ItemKind::ToolCall { call_id, result, .. } if *call_id == arrived.call_id => Some(result),
             _ => None,

@@ -12,11 +12,12 @@ use crate::{
 type Outcome = Result<Report, Box<dyn Error>>;
 
 pub(super) fn format(workspace: &Workspace) -> Outcome {
-    report(command::cargo(workspace).args(["fmt", "--all", "--", "--check"]))
+    report(command::cargo(workspace).args(["fmt", "--all", "--", "--check", "--color=never"]))
 }
 
 pub(super) fn clippy(workspace: &Workspace) -> Outcome {
-    let clippy = ["clippy", "--workspace", "--all-targets", "--all-features", "--quiet", "--", "-Dwarnings"];
+    let clippy =
+        ["clippy", "--workspace", "--all-targets", "--all-features", "--keep-going", "--quiet", "--", "-Dwarnings"];
     report(command::cargo(workspace).args(clippy))
 }
 
@@ -32,12 +33,13 @@ pub(super) fn deny(workspace: &Workspace) -> Outcome {
 }
 
 pub(super) fn docs(workspace: &Workspace) -> Outcome {
-    let doc = ["doc", "--workspace", "--no-deps", "--all-features", "--quiet"];
+    let doc = ["doc", "--workspace", "--no-deps", "--all-features", "--keep-going", "--quiet"];
     report(command::cargo(workspace).env("RUSTDOCFLAGS", "-Dwarnings").args(doc))
 }
 
 pub(super) fn examples(workspace: &Workspace) -> Outcome {
-    report(command::cargo(workspace).args(["build", "--workspace", "--examples", "--all-features", "--quiet"]))
+    let build = ["build", "--workspace", "--examples", "--all-features", "--keep-going", "--quiet"];
+    report(command::cargo(workspace).args(build))
 }
 
 /// Runs the command; if it fails, all that it printed is the problem.

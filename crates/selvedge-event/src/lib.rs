@@ -38,7 +38,7 @@ pub use id::{CallId, ChoiceId, IdError, InputId, ItemId, Step, ThreadId};
 pub use input::{Delivery, Input, ToolReply};
 pub use log::SharedLog;
 pub use message::{
-    Arguments, AssistantMessage, Block, BlobRef, CompactionSummary, FailureKind, Message, ModelRef, Outcome,
+    Arguments, AssistantMessage, BlobRef, Block, CompactionSummary, FailureKind, Message, ModelRef, Outcome,
     SubscriptionMessage, ToolCall, ToolResult, ToolStatus, TurnRecord, UserMessage,
 };
 pub use snapshot::{OAuthNotice, OpenCall, PartialTurn, ReplaySnapshot};

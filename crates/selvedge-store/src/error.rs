@@ -26,7 +26,7 @@ pub enum StoreErrorKind {
     NotFound,
     /// There is such a thread already.
     Exists,
-    /// Forks or children of the thread need its history; the message names them.
+    /// Forks of the thread share its history; the message names them.
     InUse,
     /// The store's own data is damaged beyond one record, or of a schema that this version does not know.
     Corrupt,

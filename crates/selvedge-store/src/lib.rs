@@ -32,6 +32,7 @@ pub use record::{
     Head, HistoryPage, InboxEntry, Origin, Quarantined, SeqNo, ThreadRecord, ThreadSummary, ThreadsAfter,
 };
 pub use request::{
-    AcceptReply, AcceptRequest, Acceptance, Changes, Create, NewInput, PlannedCall, Spawn, SyncRequest, SyncToken, ToolDelivery,
+    AcceptReply, AcceptRequest, Acceptance, Changes, Create, NewInput, PlannedCall, Spawn, SyncRequest, SyncToken,
+    ToolDelivery,
 };
 pub use store::ConversationStore;

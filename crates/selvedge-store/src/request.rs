@@ -13,7 +13,7 @@ use crate::{Epoch, OwnerId, SeqNo};
 pub struct AcceptRequest {
     /// The thread.
     pub thread: ThreadId,
-    /// The inputs, in order.
+    /// The inputs, in order; at least one if the thread is to be created.
     pub inputs: Vec<NewInput>,
     /// What to do if there is no such thread.
     pub create: Create,
@@ -72,7 +72,8 @@ pub struct SyncRequest {
     pub turn: TurnRecord,
     /// A mark of this very request, by which its writer recognises it where the answer was lost.
     pub token: SyncToken,
-    /// The newest step known to be committed; kept as the thread's mark if it is newer than that.
+    /// The newest step known to be committed, at most the one before the turn's; kept as the thread's mark if it is
+    /// newer than that.
     pub committed: Step,
     /// Everything else.
     pub changes: Changes,
@@ -83,7 +84,7 @@ pub struct SyncRequest {
 #[serde(transparent)]
 pub struct SyncToken(pub u64);
 
-/// What a sync changes beside the history.
+/// What a sync changes beside the history. What it both begins and ends is ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Inputs that the step has taken; they leave the inbox, their ids stay known.
@@ -139,6 +140,6 @@ pub enum ToolDelivery {
 pub struct Spawn {
     /// The child.
     pub thread: ThreadId,
-    /// Its first inputs.
+    /// Its first inputs; at least one.
     pub inputs: Vec<NewInput>,
 }

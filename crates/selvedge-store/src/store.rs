@@ -29,7 +29,8 @@ pub trait ConversationStore: Send + Sync + std::fmt::Debug {
     /// alive, which the message names.
     async fn claim(&self, thread: &ThreadId, owner: &Owner) -> Result<Epoch, StoreError>;
 
-    /// Ends a claim. Does nothing if `epoch` is not the current one. Need not survive a crash.
+    /// Ends a claim. Does nothing if `epoch` is not the current one, or there is no such thread. Need not survive a
+    /// crash.
     ///
     /// # Errors
     /// [`Unavailable`](crate::StoreErrorKind::Unavailable); releasing is a courtesy, nobody depends on it.
@@ -39,7 +40,8 @@ pub trait ConversationStore: Send + Sync + std::fmt::Debug {
     /// An input whose id is known, also from earlier in the same request, changes nothing.
     ///
     /// # Errors
-    /// [`NotFound`](crate::StoreErrorKind::NotFound) where nothing is to be created.
+    /// [`NotFound`](crate::StoreErrorKind::NotFound) where nothing is to be created;
+    /// [`Invalid`](crate::StoreErrorKind::Invalid) where a thread is to be created for no inputs.
     async fn accept(&self, request: AcceptRequest) -> Result<AcceptReply, StoreError>;
 
     /// Everything about a thread but its history, as one consistent state.
@@ -58,14 +60,17 @@ pub trait ConversationStore: Send + Sync + std::fmt::Debug {
     /// all of it is durable. The thread's step and epoch are compared, and the step set, in that transaction.
     ///
     /// # Errors
-    /// [`Conflict`](crate::StoreErrorKind::Conflict) if the epoch is not the current one, or the turn's step is not
-    /// the next. [`Exists`](crate::StoreErrorKind::Exists) if a spawned thread exists.
+    /// [`NotFound`](crate::StoreErrorKind::NotFound). [`Conflict`](crate::StoreErrorKind::Conflict) if the epoch is not
+    /// the current one, or the turn's step is not the next. [`Exists`](crate::StoreErrorKind::Exists) if a spawned
+    /// thread exists, or is spawned twice. [`Invalid`](crate::StoreErrorKind::Invalid) if a step is said to be committed
+    /// that the thread has not reached, or a thread is spawned without inputs.
     async fn sync(&self, request: SyncRequest) -> Result<(), StoreError>;
 
     /// Remembers that `step` is committed, if that is news. Lost marks are harmless, so it need not survive a crash.
     ///
     /// # Errors
-    /// [`Conflict`](crate::StoreErrorKind::Conflict) if the epoch is not the current one.
+    /// [`NotFound`](crate::StoreErrorKind::NotFound). [`Conflict`](crate::StoreErrorKind::Conflict) if the epoch is not
+    /// the current one. [`Invalid`](crate::StoreErrorKind::Invalid) for a step that the thread has not reached.
     async fn mark_committed(&self, thread: &ThreadId, epoch: Epoch, step: Step) -> Result<(), StoreError>;
 
     /// The newest turns of a history before step `before` (all of it for `None`), whole turns only: as many as fit in
@@ -89,9 +94,10 @@ pub trait ConversationStore: Send + Sync + std::fmt::Debug {
     /// [`Unavailable`](crate::StoreErrorKind::Unavailable).
     async fn unfinished(&self) -> Result<Vec<ThreadId>, StoreError>;
 
-    /// Creates a thread that shares its parent's history up to and including `step`, by reference. It has no open
-    /// calls, choices or inputs; its next step is `step + 1`; it counts as committed. `step` may be one that appended
-    /// nothing, and 0. The caller sees to it that no call is open there.
+    /// Creates a thread that shares its parent's history up to and including `step`, by reference. It has nothing else
+    /// of its parent's state: no open calls, choices, subscriptions, views, usage or inputs, and knows none of its
+    /// inputs' ids. Nobody has claimed it; its next step is `step + 1`; it counts as committed. `step` may be one that
+    /// appended nothing, and 0. The caller sees to it that no call is open there.
     ///
     /// # Errors
     /// [`NotFound`](crate::StoreErrorKind::NotFound) for the parent, [`Exists`](crate::StoreErrorKind::Exists) for the
@@ -104,7 +110,8 @@ pub trait ConversationStore: Send + Sync + std::fmt::Debug {
         at: selvedge_event::Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// Deletes a thread with all that is kept of it, its blobs included.
+    /// Deletes a thread with all that is kept of it, its blobs and the ids of its inputs included; its name is free
+    /// again. Its children stay.
     ///
     /// # Errors
     /// [`NotFound`](crate::StoreErrorKind::NotFound); [`Owned`](crate::StoreErrorKind::Owned) by an owner that is alive;
@@ -117,7 +124,8 @@ pub trait ConversationStore: Send + Sync + std::fmt::Debug {
     /// [`NotFound`](crate::StoreErrorKind::NotFound) for the thread.
     async fn put_blob(&self, thread: &ThreadId, id: &str, bytes: Vec<u8>) -> Result<(), StoreError>;
 
-    /// At most `max_bytes` of a blob from `offset`; empty past its end. A fork reads its parent's.
+    /// At most `max_bytes` of a blob from `offset`; empty past its end. Where a fork has no blob of that name, it reads
+    /// its parent's.
     ///
     /// # Errors
     /// [`NotFound`](crate::StoreErrorKind::NotFound) for the thread or the blob.

@@ -25,12 +25,14 @@
 
 mod collector;
 mod factory;
+mod guard;
 mod null;
 mod observer;
 mod tee;
 
 pub use collector::{Collected, EventCollector};
 pub use factory::ObserverFactory;
+pub use guard::{ObserverPanic, guard, guard_hook};
 pub use null::NullObserver;
 pub use observer::{BoxError, ThreadObserver};
 pub use tee::{Tee, TeeRequest};

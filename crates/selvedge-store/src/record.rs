@@ -30,11 +30,11 @@ pub struct ThreadRecord {
     pub open_calls: Vec<PlannedCall>,
     /// Choices of open calls, oldest first, with their resolution if they have one.
     pub choices: Vec<(UserChoice, Option<ChoiceResolution>)>,
-    /// Live subscriptions.
+    /// Live subscriptions, oldest first.
     pub subscriptions: Vec<Subscription>,
-    /// Sign-ins that open calls wait for.
+    /// Sign-ins that open calls wait for, in the order in which they came: one that replaces another is the newest.
     pub oauth: Vec<OAuthNotice>,
-    /// The latest view of each type.
+    /// The latest view of each type, in the order in which they came: one that replaces another is the newest.
     pub views: Vec<View>,
     /// Tokens of all its own steps (a fork's begin at its fork).
     pub usage: Usage,

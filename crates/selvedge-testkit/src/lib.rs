@@ -1,1 +1,12 @@
-//! Conformance suites, fault injection and a manual clock for Selvedge stores and observers.
+//! What tests of Selvedge are made with: suites that every implementation of a trait must pass, and faults on demand.
+//!
+//! - [`store_conformance!`] runs every promise of [`ConversationStore`](selvedge_store::ConversationStore) against a
+//!   store, one named test per promise.
+//! - [`FaultStore`] wraps a store and lets it fail, stall, lose an answer or die at a chosen operation.
+//!
+//! It is for tests alone: it panics where a promise is broken, and nothing but tests builds on it.
+
+mod fault_store;
+pub mod store_conformance;
+
+pub use fault_store::{Fault, FaultStore, Gate, Moment, Operation, OperationKind, Select};

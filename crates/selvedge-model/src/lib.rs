@@ -23,7 +23,7 @@ mod scripted;
 mod validate;
 
 pub use event::{ModelError, ModelEvent, StopReason};
-pub use projection::{Projector, RESERVED_EVENT_TOOL};
+pub use projection::{Projector, RESERVED_EVENT_TOOL, wants_answer};
 pub use provider::{ModelProvider, ModelStream};
 pub use request::{AnsweredCall, Context, ContextEntry, ModelRequest, RequestMessage, ToolSchema};
 pub use scripted::{Gate, Reply, ScriptedModel};

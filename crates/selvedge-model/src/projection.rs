@@ -49,11 +49,9 @@ impl Projector {
 
     /// Takes in the next message of the history.
     pub fn push(&mut self, message: &Message) {
+        self.wants_answer = wants_answer(self.wants_answer, message);
         match message {
-            Message::User(user) => {
-                self.wants_answer = true;
-                self.add(RequestMessage::User(user.text.clone()));
-            }
+            Message::User(user) => self.add(RequestMessage::User(user.text.clone())),
             Message::Assistant(assistant) => self.push_assistant(assistant),
             Message::ToolResult(result) => self.push_result(result),
             Message::SubscriptionEvent(event) => self.push_event(event),
@@ -95,7 +93,6 @@ impl Projector {
     }
 
     fn push_assistant(&mut self, assistant: &AssistantMessage) {
-        self.wants_answer = false;
         let same_model = assistant.model == self.model;
         let blocks: Vec<Block> =
             assistant.blocks.iter().filter_map(|block| sendable_block(block, same_model)).collect();
@@ -120,7 +117,6 @@ impl Projector {
         let open = waiting.calls.iter_mut().find(|call| call.id == result.call_id && call.result.is_none());
         let Some(open) = open else { return };
         open.result = Some(sendable_result(result));
-        self.wants_answer |= !matches!(result.status, ToolStatus::Interrupted | ToolStatus::NotExecuted);
         if waiting.calls.iter().all(|call| call.result.is_some()) {
             self.close();
         }
@@ -142,7 +138,6 @@ impl Projector {
 
     /// News from a subscription reaches the model as a call of the original tool's event and its result.
     fn push_event(&mut self, event: &SubscriptionMessage) {
-        self.wants_answer = true;
         let name: Text = RESERVED_EVENT_TOOL.into();
         let call = ToolCall {
             id: event.event_id.clone(),
@@ -158,6 +153,18 @@ impl Projector {
             blocks: vec![Block::ToolCall(Arc::new(call))],
         });
         self.add(RequestMessage::ToolResults(vec![AnsweredCall { name, result: sendable_result(&Arc::new(result)) }]));
+    }
+}
+
+/// Whether a history calls for an answer of the model once `message` has been appended to it, if it did `before` that.
+pub fn wants_answer(before: bool, message: &Message) -> bool {
+    match message {
+        Message::User(_) | Message::SubscriptionEvent(_) => true,
+        Message::Assistant(_) => false,
+        Message::ToolResult(result) => {
+            before || !matches!(result.status, ToolStatus::Interrupted | ToolStatus::NotExecuted)
+        }
+        Message::Compaction(_) => before,
     }
 }
 

@@ -1,1 +1,55 @@
-//! Selvedge: durable agent threads that anyone can watch live.
+//! Selvedge runs durable agent threads that anyone can watch live.
+//!
+//! A thread is one conversation between users, a model and tools. Everything it does streams through a
+//! [`ThreadObserver`](observer::ThreadObserver); nothing that it decides leaves the process before it is durable; anyone may
+//! attach to a running thread and sees every event exactly once.
+//!
+//! ```
+//! use selvedge::prelude::*;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let system = System::builder()
+//!     .store(MemoryStore::default())
+//!     .model(ScriptedModel::new([Reply::text("Hello!")]))
+//!     .observer(|| EventCollector::new())
+//!     .start()
+//!     .await?;
+//! system.send_text(&"greetings".into(), "hi").await?;
+//! system.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What it is: the wiring of Selvedge's crates, which [`System::builder`] offers in one way only, so that no composition of
+//! them loses the barrier (events, then sync, then commit, then dispatch). What it is not: a server; see the program
+//! `selvedge`.
+//!
+//! Features: `sqlite` (default) is the embedded store, `openai-chat` reaches models over the network, `schema` makes tools
+//! of functions whose arguments are a Rust type, `full` is all of them.
+
+mod builder;
+pub mod prelude;
+#[cfg(feature = "schema")]
+mod typed_tool;
+
+pub use builder::{BuildError, Builder, System};
+#[cfg(feature = "schema")]
+pub use typed_tool::typed_tool;
+
+/// Plain data: ids, inputs, messages, events, snapshots, the transcript.
+pub use selvedge_event as event;
+/// Models: the trait, requests, the validator, the scripted model.
+pub use selvedge_model as model;
+/// The observer trait and the observers that come with it.
+pub use selvedge_observer as observer;
+/// Models over the network.
+#[cfg(feature = "openai-chat")]
+pub use selvedge_providers as providers;
+/// The engine: running systems, step runners, tools, limits.
+pub use selvedge_runtime as runtime;
+/// The embedded store.
+#[cfg(feature = "sqlite")]
+pub use selvedge_sqlite as sqlite;
+/// The store trait and the reference store.
+pub use selvedge_store as store;

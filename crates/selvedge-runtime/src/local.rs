@@ -1,0 +1,11 @@
+//! Local mode: threads that stay resident, each with a driver, found by a router, on shards.
+
+mod command;
+mod driver;
+mod intake;
+mod lifecycle;
+mod shard;
+mod system;
+
+pub use lifecycle::{Lifecycle, LifecycleKind};
+pub use system::{RunningSystem, StartError, SystemParts};

@@ -1,0 +1,80 @@
+//! How a driver comes by its thread: the first load, and the reload after another writer or a failed store.
+
+use std::rc::Rc;
+
+use selvedge_observer::ThreadObserver;
+use selvedge_store::{StoreError, StoreErrorKind};
+use tokio::time::Instant;
+
+use super::Driver;
+use crate::SendError;
+use crate::limits::backoff;
+use crate::local::lifecycle::LifecycleKind;
+use crate::thread::{Thread, load};
+
+/// Tries to load a thread before those who ask for it are told of the store's error.
+const LOAD_TRIES: u32 = 3;
+
+impl<O: ThreadObserver + 'static> Driver<O> {
+    /// Claims and loads the thread. One that does not exist is no error: it may be about to be created.
+    ///
+    /// # Errors
+    /// The store's: the thread is driven elsewhere, or the store is out of reach.
+    pub(super) async fn board(&mut self) -> Result<(), StoreError> {
+        for failures in 1.. {
+            match self.load().await {
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() == StoreErrorKind::NotFound => return Ok(()),
+                Err(error) if !error.is_transient() || failures >= LOAD_TRIES => return Err(error),
+                Err(error) => {
+                    tracing::warn!(thread = %self.thread.id, %error, "a thread could not be loaded; trying again");
+                    tokio::time::sleep(backoff(self.shard.env.limits.retry_backoff, failures)).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn load(&mut self) -> Result<(), StoreError> {
+        let running = self.thread.running.clone();
+        let loaded = load(&*self.shard.env.store, &self.thread.id, &self.shard.owner, &running).await?;
+        let quarantined = loaded.quarantined.clone();
+        self.thread = Rc::new(Thread::from_loaded(loaded, self.shard.env.clone(), running));
+        for record in quarantined {
+            tracing::error!(thread = %self.thread.id, record, "a record cannot be read and is left as it is");
+            self.thread.info(format!("a record of this thread cannot be read and is left as it is: {record}"));
+            self.shard.notify(&self.thread.id, LifecycleKind::Quarantined(record.into()));
+        }
+        self.shard.notify(&self.thread.id, LifecycleKind::Resident);
+        Ok(())
+    }
+
+    /// Loads the thread anew, and emits what others appended meanwhile. Whether it is loaded.
+    pub(super) async fn reload(&mut self) -> bool {
+        let seen = self.thread.state.borrow().step;
+        match self.load().await {
+            Ok(()) => {
+                self.stale = false;
+                self.thread.emit_since(seen);
+                true
+            }
+            Err(error) => {
+                self.failures += 1;
+                let wait = backoff(self.shard.env.limits.retry_backoff, self.failures);
+                tracing::warn!(thread = %self.thread.id, %error, "a thread could not be loaded again");
+                self.retry_at = Some(Instant::now() + wait);
+                false
+            }
+        }
+    }
+
+    /// Tells everybody who asks that the thread cannot be had here.
+    pub(super) async fn turn_away(mut self, error: &StoreError) {
+        self.shard.forget(&self.thread.id);
+        self.mailbox.close();
+        while let Some(command) = self.mailbox.recv().await {
+            let error = StoreError::new(error.kind(), error.to_string());
+            command.refuse(SendError::from_store(&self.thread.id, error));
+        }
+    }
+}

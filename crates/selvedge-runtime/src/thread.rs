@@ -1,0 +1,161 @@
+//! One thread: its state, and the steps that it runs. The same in step mode and in local mode.
+
+mod answer;
+mod completion;
+mod fold;
+mod interrupt;
+mod load;
+mod state;
+mod step;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use selvedge_barrier::{Committed, Synced, Turn};
+use selvedge_event::{AgentEvent, ChoiceId, ThreadId};
+use selvedge_observer::{BoxError, ThreadObserver, guard};
+use selvedge_store::ConversationStore;
+
+use crate::tool::{Dispatcher, RunningCalls};
+use crate::{Clock, Configure, Limits, StepError, ThreadConfig};
+
+pub(crate) use interrupt::Interrupt;
+pub(crate) use load::{Loaded, load};
+pub(crate) use state::ThreadState;
+pub(crate) use step::StepEnd;
+
+/// What the threads of a shard, or of a step runner, share.
+pub(crate) struct Env<O> {
+    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) observer: O,
+    pub(crate) configure: Arc<dyn Configure>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) limits: Limits,
+    pub(crate) dispatcher: Dispatcher,
+}
+
+/// A thread in memory. One task owns it; its state is borrowed between awaits, never across one.
+pub(crate) struct Thread<O> {
+    pub(crate) id: ThreadId,
+    pub(crate) env: Rc<Env<O>>,
+    pub(crate) state: RefCell<ThreadState>,
+    pub(crate) running: Rc<RunningCalls>,
+    pub(crate) interrupt: Interrupt,
+    /// What the running step does, for whoever wants to stop it.
+    pub(crate) phase: Cell<Phase>,
+    /// Answers to choices that a committed step has dealt with, and whether they counted.
+    pub(crate) answered: RefCell<Vec<(ChoiceId, bool)>>,
+    config: RefCell<Option<Rc<ThreadConfig>>>,
+    unfinished: RefCell<Option<Unfinished>>,
+    /// Whether the tools have been asked about calls in doubt.
+    asked: Cell<bool>,
+}
+
+/// A turn that has not come through the barrier.
+enum Unfinished {
+    /// It is synced; its events are emitted again, then it is committed.
+    Synced { turn: Turn<Synced>, answers: Vec<(ChoiceId, bool)> },
+    /// It is committed; its calls go out.
+    Committed(Turn<Committed>),
+}
+
+/// What a step does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nothing that could not be abandoned: no step runs, or the model is asked.
+    Free,
+    /// The barrier, which is never cancelled midway.
+    Barrier,
+}
+
+impl<O: ThreadObserver> Thread<O> {
+    /// A thread that does not exist yet.
+    pub(crate) fn new(id: ThreadId, env: Rc<Env<O>>) -> Self {
+        Self::with_state(ThreadState::new(id), env, Rc::default(), None)
+    }
+
+    /// A thread as it was loaded.
+    pub(crate) fn from_loaded(loaded: Loaded, env: Rc<Env<O>>, running: Rc<RunningCalls>) -> Self {
+        Self::with_state(loaded.state, env, running, loaded.unfinished)
+    }
+
+    fn with_state(
+        state: ThreadState,
+        env: Rc<Env<O>>,
+        running: Rc<RunningCalls>,
+        unfinished: Option<Unfinished>,
+    ) -> Self {
+        Self {
+            id: state.id.clone(),
+            env,
+            state: RefCell::new(state),
+            running,
+            interrupt: Interrupt::default(),
+            phase: Cell::new(Phase::Free),
+            answered: RefCell::default(),
+            config: RefCell::new(None),
+            unfinished: RefCell::new(unfinished),
+            asked: Cell::new(false),
+        }
+    }
+
+    /// Whether a step would do anything.
+    pub(crate) fn is_runnable(&self) -> bool {
+        let state = self.state.borrow();
+        self.unfinished.borrow().is_some()
+            || !state.inbox.is_empty()
+            || state.open.iter().any(|open| open.in_doubt)
+            || (state.unanswered && state.open.is_empty())
+    }
+
+    /// Whether a synced turn waits for its commit.
+    pub(crate) fn is_uncommitted(&self) -> bool {
+        matches!(*self.unfinished.borrow(), Some(Unfinished::Synced { .. }))
+    }
+
+    /// Emits an event of the feed.
+    ///
+    /// # Errors
+    /// When the observer panics.
+    fn emit(&self, event: &AgentEvent) -> Result<(), StepError> {
+        guard(|| self.env.observer.on_event(self.id.as_str(), event)).map_err(|panic| StepError::Observer(panic.into()))
+    }
+
+    /// Emits an event that nothing depends on: a panic of the observer is logged.
+    pub(crate) fn emit_lossy(&self, event: &AgentEvent) {
+        if let Err(error) = self.emit(event) {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::error!(thread = %self.id, cause, "the observer panicked at an event; the thread goes on");
+        }
+    }
+
+    /// Emits the turns that were appended after step `seen` by somebody else. A turn that waits for its commit is left
+    /// to its resumption.
+    pub(crate) fn emit_since(&self, seen: selvedge_event::Step) {
+        let history = self.state.borrow().history.clone();
+        let newest = if self.is_uncommitted() { self.state.borrow().step } else { selvedge_event::Step::MAX };
+        let mut missed: Vec<_> = history.iter_newest_first().take_while(|turn| turn.step > seen).collect();
+        missed.reverse();
+        for turn in missed.into_iter().filter(|turn| turn.step < newest) {
+            selvedge_event::replay::turn(turn).iter().for_each(|event| self.emit_lossy(event));
+        }
+    }
+
+    /// Shows something for a moment.
+    pub(crate) fn info(&self, text: impl Into<selvedge_event::Text>) {
+        self.emit_lossy(&AgentEvent::Info { text: text.into(), call_id: None });
+    }
+
+    /// The thread's configuration, resolved when it is first needed.
+    async fn config(&self) -> Result<Rc<ThreadConfig>, StepError> {
+        if let Some(config) = &*self.config.borrow() {
+            return Ok(config.clone());
+        }
+        let resolved = self.env.configure.configure(&self.id).await;
+        let config = Rc::new(resolved.map_err(|error: BoxError| StepError::Configure(error))?);
+        self.state.borrow_mut().project_for(config.model.model());
+        *self.config.borrow_mut() = Some(config.clone());
+        Ok(config)
+    }
+}

@@ -1,0 +1,188 @@
+//! One completion: attempts at the model until one succeeds, is interrupted, or the last has failed.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Poll;
+use std::time::Duration;
+
+use selvedge_event::{
+    AgentEvent, Arguments, AssistantMessage, Block, Discard, FailureKind, Outcome, Step, Text, Usage,
+};
+use selvedge_model::{ModelError, ModelEvent, ModelRequest, ModelStream, StopReason};
+use selvedge_observer::ThreadObserver;
+
+use super::Thread;
+use super::answer::Answer;
+use crate::limits::backoff;
+use crate::{StepError, ThreadConfig, ToolSet};
+
+/// The longest wait that a provider may ask for; a longer one is a failure for good.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(120);
+
+/// How an attempt ended.
+enum AttemptEnd {
+    Finished(StopReason),
+    Interrupted,
+    Failed(ModelError),
+}
+
+impl<O: ThreadObserver> Thread<O> {
+    /// Asks the model, as often as it is worth it. What it returns is shown, except for its end.
+    ///
+    /// # Errors
+    /// When the observer panics.
+    pub(super) async fn complete(
+        &self,
+        step: Step,
+        config: &ThreadConfig,
+        request: ModelRequest,
+    ) -> Result<AssistantMessage, StepError> {
+        let limits = &self.env.limits;
+        let mut usage = Usage::default();
+        for attempt in 1.. {
+            let end = self.attempt(step, attempt, config, request.clone()).await?;
+            let answer = self.take_answer();
+            usage += answer.usage();
+            let message = |blocks, outcome| AssistantMessage {
+                attempt,
+                model: config.model.model().clone(),
+                blocks,
+                outcome,
+                usage,
+            };
+            match end {
+                AttemptEnd::Finished(reason) => {
+                    let blocks = self.end_answer(answer, true)?;
+                    let outcome = outcome_of(reason, &blocks);
+                    return Ok(message(blocks, outcome));
+                }
+                AttemptEnd::Interrupted => {
+                    let blocks = self.end_answer(answer, false)?;
+                    return Ok(message(blocks, Outcome::Interrupted));
+                }
+                AttemptEnd::Failed(error) => {
+                    self.emit(&AgentEvent::TurnDiscarded { step, attempt, scope: Discard::Attempt })?;
+                    tracing::warn!(thread = %self.id, step, attempt, %error, "a completion failed");
+                    let wait = error.retry_after().unwrap_or_else(|| backoff(limits.attempt_backoff, attempt));
+                    if !error.is_retryable() || attempt >= limits.attempts || wait > LONGEST_RETRY_AFTER {
+                        return Ok(message(Vec::new(), failed(error.kind(), error.to_string())));
+                    }
+                    self.info(format!("the model failed ({error}); trying again in {:.1} s", wait.as_secs_f32()));
+                    if self.wait_or_interrupt(wait).await {
+                        return Ok(message(Vec::new(), Outcome::Interrupted));
+                    }
+                }
+            }
+        }
+        unreachable!("bug: attempts are bounded")
+    }
+
+    async fn attempt(
+        &self,
+        step: Step,
+        attempt: u32,
+        config: &ThreadConfig,
+        request: ModelRequest,
+    ) -> Result<AttemptEnd, StepError> {
+        if let Some(partial) = &mut self.state.borrow_mut().partial {
+            partial.attempt = Some((attempt, Answer::new(step)));
+        }
+        self.emit(&AgentEvent::CompletionStarted { step, attempt })?;
+        let stream = catch_unwind(AssertUnwindSafe(|| config.model.complete(request)));
+        let Ok(mut stream) = stream else { return Ok(AttemptEnd::Failed(provider_panicked())) };
+        let mut events = Vec::new();
+        let mut since_yield = 0;
+        loop {
+            match self.next(&mut stream).await {
+                None => return Ok(AttemptEnd::Interrupted),
+                Some(Err(error)) => return Ok(AttemptEnd::Failed(error)),
+                Some(Ok(ModelEvent::Finished(reason))) => return Ok(AttemptEnd::Finished(reason)),
+                Some(Ok(event)) => {
+                    self.push(event, &config.tools, &mut events);
+                    for event in events.drain(..) {
+                        self.emit(&event)?;
+                    }
+                }
+            }
+            since_yield += 1;
+            if since_yield >= self.env.limits.events_between_yields {
+                since_yield = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// What the model streams next; `None` if the thread is interrupted.
+    async fn next(&self, stream: &mut ModelStream) -> Option<Result<ModelEvent, ModelError>> {
+        poll_fn(|cx| {
+            if self.interrupt.poll_raised(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            match catch_unwind(AssertUnwindSafe(|| stream.as_mut().poll_next(cx))) {
+                Ok(Poll::Ready(None)) => {
+                    let cut = ModelError::new(FailureKind::Truncated, "the stream ended before the answer did");
+                    Poll::Ready(Some(Err(cut)))
+                }
+                Ok(poll) => poll,
+                Err(_) => Poll::Ready(Some(Err(provider_panicked()))),
+            }
+        })
+        .await
+    }
+
+    fn push(&self, event: ModelEvent, tools: &ToolSet, events: &mut Vec<AgentEvent>) {
+        let mut state = self.state.borrow_mut();
+        let answer = state.partial.as_mut().and_then(|partial| partial.attempt.as_mut());
+        let (_, answer) = answer.expect("bug: an attempt streams into its step's partial turn");
+        answer.push(event, |name, arguments| display(tools, name, arguments), &mut |event| events.push(event));
+    }
+
+    fn take_answer(&self) -> Answer {
+        let mut state = self.state.borrow_mut();
+        let attempt = state.partial.as_mut().and_then(|partial| partial.attempt.take());
+        attempt.expect("bug: an attempt streams into its step's partial turn").1
+    }
+
+    fn end_answer(&self, answer: Answer, whole: bool) -> Result<Vec<Block>, StepError> {
+        let mut events = Vec::new();
+        let blocks = answer.end(whole, &mut |event| events.push(event));
+        for event in &events {
+            self.emit(event)?;
+        }
+        Ok(blocks)
+    }
+
+    /// Waits; whether it was interrupted.
+    async fn wait_or_interrupt(&self, wait: Duration) -> bool {
+        tokio::select! {
+            biased;
+            () = self.interrupt.raised() => true,
+            () = tokio::time::sleep(wait) => false,
+        }
+    }
+}
+
+fn outcome_of(reason: StopReason, blocks: &[Block]) -> Outcome {
+    match reason {
+        StopReason::Length => Outcome::Length,
+        StopReason::ContentFilter => Outcome::ContentFilter,
+        StopReason::Done if blocks.iter().any(|block| matches!(block, Block::ToolCall(_))) => Outcome::ToolCalls,
+        StopReason::Done => Outcome::Stopped,
+    }
+}
+
+pub(super) fn failed(failure: FailureKind, message: impl Into<Text>) -> Outcome {
+    Outcome::Failed { failure, message: message.into() }
+}
+
+fn provider_panicked() -> ModelError {
+    ModelError::new(FailureKind::Other, "the model's provider panicked")
+}
+
+/// How a tool wants a call shown. A tool that panics is not asked again for this call.
+fn display(tools: &ToolSet, name: &str, arguments: &Arguments) -> Option<Text> {
+    let tool = tools.get(name)?;
+    let Arguments::Object(raw) = arguments else { return None };
+    let arguments = serde_json::from_str(raw).ok()?;
+    catch_unwind(AssertUnwindSafe(|| tool.display(&arguments))).ok()?.map(Into::into)
+}

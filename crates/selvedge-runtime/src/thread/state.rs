@@ -1,0 +1,277 @@
+//! What a resident thread knows: plain data, changed synchronously, read by whoever attaches.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use selvedge_event::{
+    AgentEvent, CallId, ChoiceResolution, History, Message, ModelRef, OAuthNotice, OpenCall, PartialTurn,
+    ReplaySnapshot, Step, Subscription, ThreadId, ToolCall, ToolResult, ToolStatus, TurnRecord, Usage, UserChoice,
+    View,
+};
+use selvedge_model::{Projector, wants_answer};
+use selvedge_store::{Changes, Epoch, InboxEntry, PlannedCall, ThreadRecord};
+
+use super::answer::Answer;
+
+/// A thread's state in memory. A step costs what its turn costs: nothing here is proportional to the history but the
+/// history itself, which is shared.
+#[derive(Debug)]
+pub(crate) struct ThreadState {
+    pub(crate) id: ThreadId,
+    /// The epoch of the claim; `None` as long as the thread does not exist.
+    pub(crate) epoch: Option<Epoch>,
+    /// The newest synced step.
+    pub(crate) step: Step,
+    /// The newest step whose commit is known.
+    pub(crate) committed: Step,
+    pub(crate) history: History,
+    /// The history as a request; made when the model is known.
+    pub(crate) projector: Option<Projector>,
+    pub(crate) open: Vec<Open>,
+    pub(crate) choices: Vec<Choice>,
+    pub(crate) subscriptions: Vec<Subscription>,
+    pub(crate) oauth: Vec<OAuthNotice>,
+    pub(crate) views: Vec<View>,
+    pub(crate) usage: Usage,
+    /// Accepted inputs that no synced step has taken.
+    pub(crate) inbox: VecDeque<InboxEntry>,
+    /// What the running step has shown.
+    pub(crate) partial: Option<Box<Partial>>,
+    /// Completions since the last input from outside.
+    pub(crate) completions: u32,
+    /// Whether the history calls for an answer of the model.
+    pub(crate) unanswered: bool,
+}
+
+/// A call that is not settled.
+#[derive(Debug, Clone)]
+pub(crate) struct Open {
+    pub(crate) planned: PlannedCall,
+    pub(crate) call: Arc<ToolCall>,
+    /// It was found open after a crash: it may have run, and is not dispatched again.
+    pub(crate) in_doubt: bool,
+}
+
+/// A choice of an open call.
+#[derive(Debug, Clone)]
+pub(crate) struct Choice {
+    pub(crate) choice: UserChoice,
+    pub(crate) resolution: Option<ChoiceResolution>,
+}
+
+/// What a step has shown and not synced.
+#[derive(Debug)]
+pub(crate) struct Partial {
+    pub(crate) step: Step,
+    pub(crate) messages: Vec<Message>,
+    /// The attempt that runs, and its answer so far.
+    pub(crate) attempt: Option<(u32, Answer)>,
+}
+
+impl ThreadState {
+    /// A thread that does not exist yet.
+    pub(crate) fn new(id: ThreadId) -> Self {
+        Self {
+            id,
+            epoch: None,
+            step: 0,
+            committed: 0,
+            history: History::default(),
+            projector: None,
+            open: Vec::new(),
+            choices: Vec::new(),
+            subscriptions: Vec::new(),
+            oauth: Vec::new(),
+            views: Vec::new(),
+            usage: Usage::default(),
+            inbox: VecDeque::new(),
+            partial: None,
+            completions: 0,
+            unanswered: false,
+        }
+    }
+
+    /// A thread as its store has it. Its open calls are added by recovery.
+    pub(crate) fn loaded(record: ThreadRecord, epoch: Epoch, history: History) -> Self {
+        let choices = record.choices.into_iter().map(|(choice, resolution)| Choice { choice, resolution });
+        Self {
+            epoch: Some(epoch),
+            step: record.head.step,
+            committed: record.committed,
+            completions: completions_in_a_row(&history),
+            unanswered: is_unanswered(&history),
+            history,
+            choices: choices.collect(),
+            subscriptions: record.subscriptions,
+            oauth: record.oauth,
+            views: record.views,
+            usage: record.usage,
+            inbox: record.inbox.into(),
+            ..Self::new(record.thread)
+        }
+    }
+
+    /// What a subscriber must know now.
+    pub(crate) fn snapshot(&self) -> ReplaySnapshot {
+        let pending = self.choices.iter().filter(|choice| choice.resolution.is_none());
+        ReplaySnapshot {
+            thread_id: self.id.clone(),
+            history: self.history.clone(),
+            older: None,
+            partial: self.partial.as_ref().map(|partial| partial.snapshot()),
+            open_calls: self.open.iter().map(Open::shown).collect(),
+            choices: pending.map(|choice| choice.choice.clone()).collect(),
+            oauth: self.oauth.clone(),
+            views: self.views.clone(),
+            usage: self.usage,
+        }
+    }
+
+    /// The turn is durable: it moves from the partial turn to the history, and what it settles and opens with it.
+    pub(crate) fn apply_synced(&mut self, turn: &Arc<TurnRecord>, changes: &Changes, opened: Vec<Open>) {
+        self.step = turn.step;
+        self.partial = None;
+        for message in &turn.messages {
+            self.unanswered = wants_answer(self.unanswered, message);
+        }
+        if !turn.messages.is_empty() {
+            self.history.push(turn.clone());
+        }
+        self.open.retain(|open| !changes.settled.contains(&open.planned.call_id));
+        self.open.extend(opened);
+        self.choices.retain(|choice| !changes.settled.contains(&choice.choice.call_id));
+        self.oauth.retain(|notice| !changes.settled.contains(&notice.call_id));
+        self.subscriptions.retain(|known| !changes.subscriptions_closed.contains(&known.call_id));
+        self.subscriptions.extend(changes.subscriptions_opened.iter().cloned());
+        self.usage += changes.usage;
+        for closed in &changes.choices_closed {
+            let known = self.choices.iter_mut().find(|choice| choice.choice.id == closed.id);
+            if let Some(choice) = known {
+                choice.resolution = Some(closed.clone());
+            }
+        }
+        let consumed = &changes.consumed;
+        self.inbox.retain(|entry| !consumed.contains(&entry.seq));
+    }
+
+    /// The turn is committed: its choices may be shown from now on.
+    pub(crate) fn apply_committed(&mut self, step: Step, changes: &Changes) {
+        self.committed = step;
+        for choice in &changes.choices_opened {
+            if !self.choices.iter().any(|known| known.choice.id == choice.id) {
+                let resolution = changes.choices_closed.iter().find(|closed| closed.id == choice.id).cloned();
+                self.choices.push(Choice { choice: choice.clone(), resolution });
+            }
+        }
+    }
+
+    /// Projects the history for a model, unless it is projected already. A result whose record is damaged is replaced
+    /// by a remark: its call is settled, and would otherwise wait for ever.
+    pub(crate) fn project_for(&mut self, model: &ModelRef) {
+        let mut projector = Projector::new(model.clone());
+        for message in self.history.iter().flat_map(|turn| &turn.messages) {
+            projector.push(message);
+        }
+        let open: Vec<CallId> = projector.open_calls().cloned().collect();
+        for call in open.into_iter().filter(|call| self.open_call(call).is_none()) {
+            let text = "Error: the record of this result is damaged.";
+            projector.push(&Message::ToolResult(ToolResult::text(call, ToolStatus::Error, text).into()));
+        }
+        self.projector = Some(projector);
+    }
+
+    /// The sign-in and the view that an event shows become part of every later snapshot.
+    pub(crate) fn apply_shown(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::OAuthRequired { call_id, auth_url } => {
+                self.oauth.retain(|notice| notice.call_id != *call_id);
+                self.oauth.push(OAuthNotice { call_id: call_id.clone(), auth_url: auth_url.clone() });
+            }
+            AgentEvent::ViewUpdated(view) => {
+                self.views.retain(|known| known.view_type != view.view_type);
+                self.views.push(view.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// The newest step at which no call is open: where the thread can be forked.
+    pub(crate) fn newest_boundary(&self) -> Step {
+        // All open calls were made by one step: the model is not asked while a call is open.
+        self.open.iter().map(|open| open.planned.step.saturating_sub(1)).min().unwrap_or(self.step)
+    }
+
+    /// Whether no call is open at a step that the thread has reached.
+    pub(crate) fn is_boundary(&self, step: Step) -> bool {
+        let mut open: HashSet<&CallId> = HashSet::new();
+        for message in self.history.iter().take_while(|turn| turn.step <= step).flat_map(|turn| &turn.messages) {
+            match message {
+                Message::Assistant(assistant) => open.extend(assistant.calls().map(|call| &call.id)),
+                Message::ToolResult(result) => {
+                    open.remove(&result.call_id);
+                }
+                _ => {}
+            }
+        }
+        step <= self.step && open.is_empty()
+    }
+
+    /// Whether a completion runs, or a call is open: whether an interruption has anything to interrupt.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.partial.is_some() || !self.open.is_empty()
+    }
+
+    /// The open call of an id.
+    pub(crate) fn open_call(&self, id: &CallId) -> Option<&Open> {
+        self.open.iter().find(|open| open.planned.call_id == *id)
+    }
+}
+
+impl Open {
+    fn shown(&self) -> OpenCall {
+        OpenCall { call_id: self.planned.call_id.clone(), name: self.planned.tool.clone() }
+    }
+}
+
+impl Partial {
+    pub(crate) fn new(step: Step) -> Self {
+        Self { step, messages: Vec::new(), attempt: None }
+    }
+
+    fn snapshot(&self) -> PartialTurn {
+        let (blocks, thinking) = self.attempt.as_ref().map(|(_, answer)| answer.so_far()).unwrap_or_default();
+        PartialTurn {
+            step: self.step,
+            messages: self.messages.clone(),
+            attempt: self.attempt.as_ref().map(|(attempt, _)| *attempt),
+            blocks,
+            thinking,
+        }
+    }
+}
+
+/// How many completions stand at the end of a history since something came from outside.
+fn completions_in_a_row(history: &History) -> u32 {
+    let mut completions = 0;
+    for message in history.iter_newest_first().flat_map(|turn| turn.messages.iter().rev()) {
+        match message {
+            Message::Assistant(_) => completions += 1,
+            Message::User(_) | Message::SubscriptionEvent(_) => break,
+            Message::ToolResult(_) | Message::Compaction(_) => {}
+        }
+    }
+    completions
+}
+
+/// Whether a history calls for an answer: its messages since the model's newest one tell.
+fn is_unanswered(history: &History) -> bool {
+    let newest_first = history.iter_newest_first().flat_map(|turn| turn.messages.iter().rev());
+    let mut since: Vec<&Message> = Vec::new();
+    for message in newest_first {
+        since.push(message);
+        if matches!(message, Message::Assistant(_)) {
+            break;
+        }
+    }
+    since.into_iter().rev().fold(false, wants_answer)
+}

@@ -1,1 +1,5 @@
-//! Whole-system tests of Selvedge: the scenarios, run through the facade.
+//! Whole-system tests of Selvedge: the scenarios, run through the facade. This library holds what they share.
+
+mod world;
+
+pub use world::{Mode, World, in_paused_time, text_of};

@@ -27,6 +27,8 @@
 //! # fn main() {}
 //! ```
 //!
+//! A case starts nothing that outlives it: dropping its future ends it, wherever it is.
+//!
 //! What it cannot see: whether a write survives a power cut, and what becomes of records that were damaged from
 //! outside. Tests of those belong to the store.
 

@@ -75,6 +75,7 @@ pub async fn a_sync_that_is_dropped_is_whole_or_absent<H: StoreHarness>() {
         // Whichever it is, it stays a thread that can go on. The step may have come about since the look above.
         while store.sync(writer.next(vec![user("more")], Changes::default())).await.is_err() {
             writer.step = load(&store, &thread).await.head.step;
+            tokio::task::yield_now().await;
         }
         let whole = writer.step == 1;
         assert_eq!(thread_ids(&store).await.contains(&child), whole);

@@ -166,6 +166,7 @@ pub async fn inputs_that_arrive_during_syncs_are_kept<H: StoreHarness>() {
                 let consumed = waiting.iter().map(|entry| entry.seq).collect();
                 writer.change(Changes { consumed, ..Changes::default() }).await;
                 taken.extend(waiting.into_iter().map(|entry| entry.id.to_string()));
+                tokio::task::yield_now().await;
             }
             taken
         }

@@ -44,6 +44,7 @@ pub async fn every_length_of_list_gives_the_same_whole<H: StoreHarness>() {
                 break;
             }
             found.extend(next);
+            assert!(found.len() <= SORTED.len(), "each thread is listed once: {found:?}");
         }
         assert_eq!(found, SORTED, "{limit} at a time");
     }

@@ -1,4 +1,4 @@
--- Schema version 1. Times are milliseconds since 1970. Bodies are JSON.
+-- Schema version 1. Times are milliseconds since 1970. Bodies are JSON. Numbers beyond 63 bits wrap to below zero.
 -- A thread is named once, in `threads`; every other table refers to it by number.
 
 CREATE TABLE threads (
@@ -15,7 +15,11 @@ CREATE TABLE threads (
     owner TEXT, -- who has claimed it; the owner's lock file tells whether it is alive
     token INTEGER NOT NULL, -- the mark of its newest sync
     last_seq INTEGER NOT NULL, -- the newest number given out in its inbox
-    usage TEXT NOT NULL -- tokens of its own steps
+    input_tokens INTEGER NOT NULL, -- of its own steps, and so on
+    output_tokens INTEGER NOT NULL,
+    cache_read_tokens INTEGER NOT NULL,
+    cache_write_tokens INTEGER NOT NULL,
+    reasoning_tokens INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX threads_forks ON threads (parent) WHERE origin = 'fork';
 

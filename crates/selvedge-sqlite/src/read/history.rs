@@ -1,17 +1,20 @@
 //! Pages of history: the sizes of turns first, newest to oldest, until the page is full; then its messages.
 //!
-//! Messages never change, so the two statements see one state; a thread that is deleted between them is not found.
+//! Rows come in bunches, many in one row of the answer, for each row costs its way between threads. Messages never
+//! change, so that several statements see one state; a thread that is deleted between them is not found.
 
 use std::sync::Arc;
 
-use futures_util::TryStreamExt;
-use selvedge_event::{Message, Step, ThreadId, Timestamp, TurnRecord};
+use selvedge_event::{
+    AssistantMessage, CompactionSummary, Message, Step, SubscriptionMessage, ThreadId, Timestamp, ToolResult,
+    TurnRecord, UserMessage,
+};
 use selvedge_store::{HistoryPage, Quarantined, StoreError};
+use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Executor, Row};
 
-use super::{not_found, unsigned};
-use crate::connection::{Value, arguments};
+use super::not_found;
+use crate::connection::Value;
 use crate::readers::{Reader, Readers};
 
 /// The thread, the one that it was forked from, and so on; each with the last of its steps that counts.
@@ -22,21 +25,29 @@ const LINEAGE: &str = "WITH RECURSIVE lineage (id, origin, parent, fork_step, la
         FROM lineage JOIN threads ON threads.name = lineage.parent WHERE lineage.origin = 'fork') \
     SELECT id, last FROM lineage ORDER BY distance";
 
-const SIZES: &str = "SELECT step, sum(octet_length(body)) FROM messages WHERE thread = ? AND step <= ? \
-    GROUP BY step ORDER BY step DESC";
+/// Some turns of a thread, newest first: step and bytes of each.
+const SIZES: &str = "SELECT json_group_array(json_array(step, bytes)) FROM ( \
+        SELECT step, sum(octet_length(body)) AS bytes FROM messages WHERE thread = ? AND step <= ? \
+        GROUP BY step ORDER BY step DESC LIMIT ?)";
 
-const MESSAGES: &str = "SELECT step, place, at, body FROM messages \
-    WHERE thread = ? AND step BETWEEN ? AND ? ORDER BY step, place";
+/// The messages of some steps: step, place, time and bytes of each; and their bodies, one after another in that order.
+const MESSAGES: &str = "SELECT json_group_array(json_array(step, place, at, octet_length(body))), \
+        group_concat(body, '') FROM messages WHERE thread = ? AND step BETWEEN ? AND ?";
 
-/// How many bytes of messages are read before other tasks of the thread get their turn.
-const STRETCH: usize = 64 << 10;
+/// How many turns are measured at first; then each time four times as many, up to [`MOST_MEASURED`].
+const MEASURED: i64 = 32;
+const MOST_MEASURED: i64 = 2048;
+
+/// How many bytes of messages are read at once; then other tasks of the thread get their turn.
+const STRETCH: u64 = 128 << 10;
 
 /// A part of a page: steps of one thread.
 #[derive(Debug)]
-struct Segment {
+struct Stretch {
     thread: i64,
-    first: Step,
-    last: Step,
+    first: i64,
+    last: i64,
+    bytes: u64,
 }
 
 /// The newest turns before a step: as many as fit in `max_bytes`, but at least one.
@@ -46,95 +57,136 @@ pub(crate) async fn history(
     before: Option<Step>,
     max_bytes: u64,
 ) -> Result<HistoryPage, StoreError> {
+    if before == Some(0) {
+        // No step comes before it, but the thread may not be there.
+        return super::head(readers, thread).await.map(|_head| HistoryPage::default());
+    }
     let mut reader = readers.get().await?;
-    let last = before.unwrap_or(Step::MAX).saturating_sub(1).min(i64::MAX as u64);
-    let asked = [Value::Integer(last.cast_signed()), Value::Text(thread.as_str())];
-    let lineage = reader.select(LINEAGE, asked).await?;
+    let last = before.unwrap_or(Step::MAX) - 1;
+    let last = i64::try_from(last).unwrap_or(i64::MAX);
+    let lineage = reader.select(LINEAGE, [Value::Integer(last), Value::Text(thread.as_str())]).await?;
     if lineage.is_empty() {
         return Err(not_found(thread));
     }
-    let (segments, older) = measure(&mut reader, &lineage, max_bytes).await.map_err(|error| reader.failed(error))?;
+    let (stretches, older) = measure(&mut reader, &lineage, max_bytes).await?;
     let mut page = HistoryPage { older, ..HistoryPage::default() };
-    for segment in segments.iter().rev() {
-        let found = read(&mut reader, segment, thread, &mut page).await.map_err(|error| reader.failed(error))?;
-        if !found {
+    for stretch in stretches.iter().rev() {
+        let steps = [stretch.thread, stretch.first, stretch.last].map(Value::Integer);
+        let rows = reader.select(MESSAGES, steps).await?;
+        let messages = Messages::read(&rows).map_err(|error| reader.failed(error))?;
+        if messages.rows.is_empty() {
             return Err(not_found(thread));
         }
+        messages.add_to(&mut page, thread);
     }
     Ok(page)
 }
 
-/// The segments of the page, newest first, and the oldest step of it if there are older ones.
+/// The stretches of the page, newest first, and the oldest step of it if there are older ones.
 async fn measure(
     reader: &mut Reader,
     lineage: &[SqliteRow],
     max_bytes: u64,
-) -> Result<(Vec<Segment>, Option<Step>), sqlx::Error> {
-    let mut segments: Vec<Segment> = Vec::new();
-    let mut bytes = 0_u64;
+) -> Result<(Vec<Stretch>, Option<Step>), StoreError> {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    let mut total = 0_u64;
     for row in lineage {
-        let (thread, last) = (row.try_get::<i64, _>(0)?, row.try_get::<i64, _>(1)?);
-        let mut within: Option<Segment> = None;
-        let query = sqlx::query_with(SIZES, arguments([Value::Integer(thread), Value::Integer(last)])?);
-        let mut sizes = reader.fetch(query);
-        while let Some(row) = sizes.try_next().await? {
-            let (step, size) = (unsigned(&row, 0)?, unsigned(&row, 1)?);
-            let is_first = segments.is_empty() && within.is_none();
-            if !is_first && bytes.saturating_add(size) > max_bytes {
-                let older = within.as_ref().or(segments.last()).map(|segment| segment.first);
-                segments.extend(within);
-                return Ok((segments, older));
+        let read = || Ok((row.try_get::<i64, _>(0)?, row.try_get::<i64, _>(1)?));
+        let (thread, mut last) = read().map_err(|error| reader.failed(error))?;
+        let mut limit = MEASURED;
+        loop {
+            let rows = reader.select(SIZES, [thread, last, limit].map(Value::Integer)).await?;
+            let sizes: Vec<(i64, u64)> = decode(&rows, 0).map_err(|error| reader.failed(error))?;
+            for (step, bytes) in &sizes {
+                total = total.saturating_add(*bytes);
+                match stretches.last_mut() {
+                    Some(oldest) if total > max_bytes => {
+                        let older = oldest.first.cast_unsigned();
+                        return Ok((stretches, Some(older)));
+                    }
+                    Some(oldest) if oldest.thread == thread && oldest.bytes.saturating_add(*bytes) <= STRETCH => {
+                        oldest.first = *step;
+                        oldest.bytes += bytes;
+                    }
+                    _ => stretches.push(Stretch { thread, first: *step, last: *step, bytes: *bytes }),
+                }
             }
-            bytes = bytes.saturating_add(size);
-            within.get_or_insert(Segment { thread, first: step, last: step }).first = step;
+            match sizes.last() {
+                Some((oldest, _)) if sizes.len() as i64 == limit => last = oldest - 1,
+                _ => break,
+            }
+            limit = (limit * 4).min(MOST_MEASURED);
         }
-        segments.extend(within);
     }
-    Ok((segments, None))
+    Ok((stretches, None))
 }
 
-/// Adds a segment's turns to the page. Returns whether there was any row.
-async fn read(
-    reader: &mut Reader,
-    segment: &Segment,
-    thread: &ThreadId,
-    page: &mut HistoryPage,
-) -> Result<bool, sqlx::Error> {
-    let steps = [segment.first, segment.last].map(|step| Value::Integer(step.cast_signed()));
-    let [first, last] = steps;
-    let query = sqlx::query_with(MESSAGES, arguments([Value::Integer(segment.thread), first, last])?);
-    let mut rows = reader.fetch(query);
-    let mut turn: Option<TurnRecord> = None;
-    let mut any = false;
-    let mut stretch = 0;
-    while let Some(row) = rows.try_next().await? {
-        any = true;
-        let step = unsigned(&row, 0)?;
-        let body = row.try_get::<&[u8], _>(3)?;
-        match serde_json::from_slice::<Message>(body) {
-            Ok(message) => add(page, &mut turn, step, Timestamp(row.try_get(2)?), message),
-            Err(error) => {
-                let place = format!("messages of {thread:?}, step {step}, place {}", row.try_get::<i64, _>(1)?);
-                page.quarantined.push(Quarantined { place, reason: error.to_string() });
-            }
-        }
-        stretch += body.len();
-        if stretch > STRETCH {
-            stretch = 0;
-            tokio::task::yield_now().await;
-        }
-    }
-    page.turns.extend(turn.map(Arc::new));
-    Ok(any)
+/// What a statement gave of a stretch.
+#[derive(Debug)]
+struct Messages<'a> {
+    /// Step, place, time and bytes of each.
+    rows: Vec<(Step, i64, i64, usize)>,
+    bodies: &'a [u8],
 }
 
-/// Adds a message to the turn that is being put together, which goes to the page when another begins.
-fn add(page: &mut HistoryPage, turn: &mut Option<TurnRecord>, step: Step, at: Timestamp, message: Message) {
-    match turn {
-        Some(turn) if turn.step == step => turn.messages.push(message),
-        _ => {
-            let begun = TurnRecord { step, at, messages: vec![message] };
-            page.turns.extend(turn.replace(begun).map(Arc::new));
+impl<'a> Messages<'a> {
+    fn read(rows: &'a [SqliteRow]) -> Result<Self, sqlx::Error> {
+        let bodies = match rows.first() {
+            Some(row) => row.try_get::<Option<&[u8]>, _>(1)?.unwrap_or_default(),
+            None => &[],
+        };
+        Ok(Self { rows: decode(rows, 0)?, bodies })
+    }
+
+    /// Adds the turns to the page, oldest first.
+    fn add_to(self, page: &mut HistoryPage, thread: &ThreadId) {
+        let mut rest = self.bodies;
+        let mut messages: Vec<_> = self
+            .rows
+            .into_iter()
+            .map(|(step, place, at, bytes)| {
+                let (body, behind) = rest.split_at_checked(bytes).unwrap_or((rest, &[]));
+                rest = behind;
+                (step, place, at, body)
+            })
+            .collect();
+        messages.sort_by_key(|(step, place, ..)| (*step, *place));
+        for turn in messages.chunk_by(|one, next| one.0 == next.0) {
+            let mut record = TurnRecord { step: turn[0].0, at: Timestamp(turn[0].2), messages: Vec::new() };
+            for (step, place, _, body) in turn {
+                match message(body) {
+                    Ok(message) => record.messages.push(message),
+                    Err(error) => page.quarantined.push(Quarantined {
+                        place: format!("messages of {thread:?}, step {step}, place {place}"),
+                        reason: error.to_string(),
+                    }),
+                }
+            }
+            if !record.messages.is_empty() {
+                page.turns.push(Arc::new(record));
+            }
         }
     }
+}
+
+/// A message from its JSON. Which kind it is stands at its beginning, where we have written it; then it is read without
+/// the detour that serde takes to a tag that may stand anywhere.
+fn message(body: &[u8]) -> serde_json::Result<Message> {
+    let kind = body.strip_prefix(br#"{"kind":""#).and_then(|rest| rest.split(|byte| *byte == b'"').next());
+    match kind.unwrap_or_default() {
+        b"user" => serde_json::from_slice::<Arc<UserMessage>>(body).map(Message::User),
+        b"assistant" => serde_json::from_slice::<Arc<AssistantMessage>>(body).map(Message::Assistant),
+        b"tool_result" => serde_json::from_slice::<Arc<ToolResult>>(body).map(Message::ToolResult),
+        b"subscription_event" => {
+            serde_json::from_slice::<Arc<SubscriptionMessage>>(body).map(Message::SubscriptionEvent)
+        }
+        b"compaction" => serde_json::from_slice::<Arc<CompactionSummary>>(body).map(Message::Compaction),
+        _ => serde_json::from_slice(body),
+    }
+}
+
+/// A bunch of rows, from the JSON that SQLite made of them.
+fn decode<T: serde::de::DeserializeOwned>(rows: &[SqliteRow], column: usize) -> Result<Vec<T>, sqlx::Error> {
+    let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+    serde_json::from_slice(row.try_get(column)?).map_err(|error| sqlx::Error::Decode(error.into()))
 }

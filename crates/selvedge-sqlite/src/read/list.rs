@@ -1,16 +1,17 @@
 //! Lists of threads.
 
-use selvedge_event::{ThreadId, Timestamp, Usage};
+use selvedge_event::{ThreadId, Timestamp};
 use selvedge_store::{StoreError, ThreadSummary, ThreadsAfter};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{origin, unsigned};
+use super::{origin, unsigned, usage};
 use crate::connection::Value;
 use crate::readers::Readers;
 
-const THREADS: &str = "SELECT name, origin, parent, fork_step, created_at, updated_at, step, usage, \
-    (SELECT count(*) FROM inbox WHERE thread = threads.id), (SELECT count(*) FROM calls WHERE thread = threads.id) \
+const THREADS: &str = "SELECT name, origin, parent, fork_step, created_at, updated_at, step, \
+    (SELECT count(*) FROM inbox WHERE thread = threads.id), (SELECT count(*) FROM calls WHERE thread = threads.id), \
+    input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens \
     FROM threads WHERE name > ? ORDER BY name LIMIT ?";
 
 const UNFINISHED: &str = "SELECT name FROM threads \
@@ -41,9 +42,8 @@ fn summary(row: &SqliteRow) -> Result<ThreadSummary, sqlx::Error> {
         created_at: Timestamp(row.try_get(4)?),
         updated_at: Timestamp(row.try_get(5)?),
         step: unsigned(row, 6)?,
-        // Tokens that cannot be read are reported when the thread is loaded; a line about it shows none.
-        usage: serde_json::from_slice::<Usage>(row.try_get(7)?).unwrap_or_default(),
-        inbox: unsigned(row, 8)?,
-        open_calls: unsigned(row, 9)?,
+        inbox: unsigned(row, 7)?,
+        open_calls: unsigned(row, 8)?,
+        usage: usage(row, 9)?,
     })
 }

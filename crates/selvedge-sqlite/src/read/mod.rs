@@ -6,7 +6,7 @@ mod history;
 mod list;
 mod record;
 
-use selvedge_event::ThreadId;
+use selvedge_event::{ThreadId, Usage};
 use selvedge_store::{Origin, StoreError, StoreErrorKind};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
@@ -22,6 +22,17 @@ pub(crate) fn not_found(thread: &ThreadId) -> StoreError {
 /// An unsigned number, which the database keeps as a signed one of the same bits.
 fn unsigned(row: &SqliteRow, column: usize) -> Result<u64, sqlx::Error> {
     row.try_get::<i64, _>(column).map(i64::cast_unsigned)
+}
+
+/// A thread's tokens, from five columns.
+fn usage(row: &SqliteRow, first: usize) -> Result<Usage, sqlx::Error> {
+    Ok(Usage {
+        input: unsigned(row, first)?,
+        output: unsigned(row, first + 1)?,
+        cache_read: unsigned(row, first + 2)?,
+        cache_write: unsigned(row, first + 3)?,
+        reasoning: unsigned(row, first + 4)?,
+    })
 }
 
 /// Where a thread comes from, from three columns: origin, parent, fork_step.

@@ -1,12 +1,12 @@
 //! Everything about a thread but its history, in one statement: its cost does not depend on the history's length.
 
-use selvedge_event::{ChoiceResolution, OAuthNotice, Subscription, ThreadId, Timestamp, Usage, UserChoice, View};
+use selvedge_event::{ChoiceResolution, OAuthNotice, Subscription, ThreadId, Timestamp, UserChoice, View};
 use selvedge_store::{Epoch, Head, InboxEntry, PlannedCall, Quarantined, StoreError, SyncToken, ThreadRecord};
 use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{not_found, origin, unsigned};
+use super::{not_found, origin, unsigned, usage};
 use crate::connection::Value;
 use crate::readers::Readers;
 
@@ -14,25 +14,27 @@ const HEAD: &str = "SELECT step, epoch, token FROM threads WHERE name = ?";
 
 /// The thread's row comes first, then those of the tables beside it. One statement sees one state.
 ///
-/// The columns: which part; two numbers by which it is ordered; its key; a time; its body; a second body.
+/// The columns: which part; two numbers by which it is ordered; its key; a time; its body; a second body; and ten that
+/// only the thread's own row has.
 const LOAD: &str = "WITH this AS MATERIALIZED (SELECT * FROM threads WHERE name = ?) \
-    SELECT 0 AS part, step AS first, committed AS second, NULL AS key, created_at AS at, usage AS body, NULL AS more, \
-        epoch, token, origin, parent, fork_step FROM this \
-    UNION ALL SELECT 1, seq, 0, input_id, inbox.at, body, NULL, 0, 0, NULL, NULL, NULL \
+    SELECT 0 AS part, step AS first, committed AS second, NULL, created_at, NULL, NULL, epoch, token, \
+        origin, parent, fork_step, \
+        input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens FROM this \
+    UNION ALL SELECT 1, seq, 0, input_id, inbox.at, body, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
         FROM this CROSS JOIN inbox ON inbox.thread = this.id \
-    UNION ALL SELECT 2, calls.step, place, call_id, 0, body, NULL, 0, 0, NULL, NULL, NULL \
+    UNION ALL SELECT 2, calls.step, place, call_id, 0, body, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
         FROM this CROSS JOIN calls ON calls.thread = this.id \
-    UNION ALL SELECT 3, choices.step, place, choice_id, 0, body, resolution, 0, 0, NULL, NULL, NULL \
+    UNION ALL SELECT 3, choices.step, place, choice_id, 0, body, resolution, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
         FROM this CROSS JOIN choices ON choices.thread = this.id \
-    UNION ALL SELECT 4, subscriptions.step, place, call_id, 0, body, NULL, 0, 0, NULL, NULL, NULL \
+    UNION ALL SELECT 4, subscriptions.step, place, call_id, 0, body, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
         FROM this CROSS JOIN subscriptions ON subscriptions.thread = this.id \
-    UNION ALL SELECT 5, oauth.step, place, call_id, 0, body, NULL, 0, 0, NULL, NULL, NULL \
+    UNION ALL SELECT 5, oauth.step, place, call_id, 0, body, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
         FROM this CROSS JOIN oauth ON oauth.thread = this.id \
-    UNION ALL SELECT 6, views.step, place, view_type, 0, body, NULL, 0, 0, NULL, NULL, NULL \
+    UNION ALL SELECT 6, views.step, place, view_type, 0, body, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
         FROM this CROSS JOIN views ON views.thread = this.id \
     ORDER BY part, first, second";
 
-/// The tables of [`LOAD`], by part.
+/// The tables of [`LOAD`] beside the thread's own, by part.
 const TABLES: [&str; 7] = ["threads", "inbox", "calls", "choices", "subscriptions", "oauth", "views"];
 
 /// Where a thread's writers are.
@@ -71,11 +73,11 @@ fn record(thread: &ThreadId, first: &SqliteRow, rest: &[SqliteRow]) -> Result<Th
         subscriptions: Vec::new(),
         oauth: Vec::new(),
         views: Vec::new(),
-        usage: Usage::default(),
+        usage: usage(first, 12)?,
         inbox: Vec::new(),
         quarantined: Vec::new(),
     };
-    for row in std::iter::once(first).chain(rest) {
+    for row in rest {
         let part = row.try_get::<i64, _>(0)?;
         if let Err(unreadable) = add(&mut record, part, row) {
             record.quarantined.push(quarantined(thread, part, row, &unreadable));
@@ -89,7 +91,6 @@ type Unreadable = Box<dyn std::error::Error + Send + Sync>;
 
 fn add(record: &mut ThreadRecord, part: i64, row: &SqliteRow) -> Result<(), Unreadable> {
     match part {
-        0 => record.usage = body::<Usage>(row)?,
         1 => record.inbox.push(InboxEntry {
             seq: unsigned(row, 1)?,
             id: row.try_get::<String, _>(3)?.into(),

@@ -146,9 +146,9 @@ impl<'a> Batch<'a> {
         thread.step = sync.step;
         thread.token = sync.token;
         thread.updated_at = sync.at;
+        thread.add_usage(sync.usage);
         thread.changed();
         thread.mark_committed(sync.committed);
-        thread.add_usage(sync.usage);
         let id = thread.id;
         for (table, row) in &sync.rows {
             self.effects.of(*table).push(&[id], row);

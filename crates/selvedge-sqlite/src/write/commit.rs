@@ -1,6 +1,5 @@
 //! One transaction: begin and read, decide, write and commit. Two trips to the connection's thread.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,7 +12,7 @@ use super::batch::{Batch, Blob};
 use super::delete;
 use super::op::{Answer, Op};
 use super::statements::{BEGIN, Effects, Texts};
-use super::thread::Thread;
+use super::thread::{ReadThread, Thread};
 use super::writer::Counters;
 use crate::Synchronous;
 use crate::blob::PIECE;
@@ -136,21 +135,19 @@ async fn begin<'a>(
 ) -> Result<Batch<'a>, sqlx::Error> {
     let inputs: Vec<(&str, &InputId)> = ops.iter().copied().flat_map(inputs_of).collect();
     let names: Vec<&str> = ops.iter().copied().flat_map(threads_of).collect();
-    let json = |text: serde_json::Result<String>| text.map_err(|error| sqlx::Error::Encode(error.into()));
-    let (names, asked) = (json(serde_json::to_string(&names))?, json(serde_json::to_string(&inputs))?);
+    let not_json = |error: serde_json::Error| sqlx::Error::Encode(error.into());
+    let names = serde_json::to_string(&names).map_err(not_json)?;
+    let asked = serde_json::to_string(&inputs).map_err(not_json)?;
     let results = run(connection, BEGIN, arguments([Value::Text(&names), Value::Text(&asked)])?).await?;
-    let [_begun, threads, known, last] = results.as_slice() else {
-        return Err(sqlx::Error::RowNotFound);
-    };
+    let row = results.iter().flatten().next().ok_or(sqlx::Error::RowNotFound)?;
 
-    let threads = threads.iter().map(Thread::read).collect::<Result<HashMap<_, _>, _>>()?;
-    let last = last.first().map_or(Ok(0), |row| row.try_get::<i64, _>(0))?;
-    let mut batch = Batch::new(owners, last, threads);
-    for row in known {
-        let place = usize::try_from(row.try_get::<i64, _>(0)?).unwrap_or(usize::MAX);
-        if let Some((thread, input)) = inputs.get(place) {
-            batch.know(thread, input);
-        }
+    let unreadable = |error: serde_json::Error| sqlx::Error::Decode(error.into());
+    let threads: Vec<ReadThread> = serde_json::from_slice(row.try_get(0)?).map_err(unreadable)?;
+    let known: Vec<usize> = serde_json::from_slice(row.try_get(1)?).map_err(unreadable)?;
+    let last_thread = row.try_get::<Option<i64>, _>(2)?.unwrap_or(0);
+    let mut batch = Batch::new(owners, last_thread, threads.into_iter().map(Thread::read).collect());
+    for (thread, input) in known.into_iter().filter_map(|place| inputs.get(place)) {
+        batch.know(thread, input);
     }
     Ok(batch)
 }

@@ -37,13 +37,15 @@ const TABLES: usize = Table::OAuthSettled as usize + 1;
 
 /// The statements, in the order of [`Table`].
 const STATEMENTS: [&str; TABLES] = [
-    "INSERT INTO threads (id, step, committed, epoch, token, last_seq, updated_at, owner, usage, \
-         created_at, name, origin, parent, fork_step) \
+    "INSERT INTO threads (id, step, committed, epoch, token, last_seq, updated_at, input_tokens, output_tokens, \
+         cache_read_tokens, cache_write_tokens, reasoning_tokens, owner, created_at, name, origin, parent, fork_step) \
      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, \
-         value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12, value ->> 13 FROM json_each(?)",
+         value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12, value ->> 13, value ->> 14, \
+         value ->> 15, value ->> 16, value ->> 17 FROM json_each(?)",
     "UPDATE threads SET step = new.value ->> 1, committed = new.value ->> 2, epoch = new.value ->> 3, \
          token = new.value ->> 4, last_seq = new.value ->> 5, updated_at = new.value ->> 6, \
-         owner = new.value ->> 7, usage = coalesce(new.value ->> 8, usage) \
+         input_tokens = new.value ->> 7, output_tokens = new.value ->> 8, cache_read_tokens = new.value ->> 9, \
+         cache_write_tokens = new.value ->> 10, reasoning_tokens = new.value ->> 11, owner = new.value ->> 12 \
      FROM json_each(?) AS new WHERE threads.id = new.value ->> 0",
     "INSERT INTO input_ids (thread, input_id) SELECT value ->> 0, value ->> 1 FROM json_each(?)",
     "INSERT INTO inbox (thread, seq, at, input_id, body) \
@@ -69,15 +71,16 @@ const STATEMENTS: [&str; TABLES] = [
     "DELETE FROM oauth WHERE (thread, call_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
 ];
 
-/// Begins a transaction and reads what deciding takes: threads by name, which of some inputs are known (as their
-/// places in the argument), and the newest number of a thread.
-pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE; \
-    SELECT id, name, step, committed, epoch, owner, token, last_seq, updated_at, usage \
-    FROM threads WHERE name IN (SELECT value FROM json_each(?)); \
-    SELECT asked.key FROM json_each(?) AS asked \
-    CROSS JOIN threads ON threads.name = asked.value ->> 0 \
-    CROSS JOIN input_ids ON input_ids.thread = threads.id AND input_ids.input_id = asked.value ->> 1; \
-    SELECT seq FROM sqlite_sequence WHERE name = 'threads'";
+/// Begins a transaction and reads what deciding takes, as one row, for each row costs its way between threads: the
+/// threads of some names; which of some inputs are known, as their places in the argument; the newest thread's number.
+pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE; SELECT \
+    (SELECT json_group_array(json_array(name, id, step, committed, epoch, token, last_seq, updated_at, \
+            input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, owner)) \
+        FROM threads WHERE name IN (SELECT value FROM json_each(?))), \
+    (SELECT json_group_array(asked.key) FROM json_each(?) AS asked \
+        CROSS JOIN threads ON threads.name = asked.value ->> 0 \
+        CROSS JOIN input_ids ON input_ids.thread = threads.id AND input_ids.input_id = asked.value ->> 1), \
+    (SELECT max(seq) FROM sqlite_sequence WHERE name = 'threads')";
 
 /// The rows of a transaction, by what they are for.
 #[derive(Debug, Default)]

@@ -2,11 +2,12 @@
 
 use selvedge_event::{Step, Timestamp, Usage};
 use selvedge_store::{Epoch, Origin, StoreError, StoreErrorKind, SyncToken};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use super::op::number;
 use super::row::{RowText, Rows};
+
+/// A thread's row as it is read: its name, the numbers of [`Thread`] in order, its tokens, its owner.
+pub(super) type ReadThread = (String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, Option<String>);
 
 #[derive(Debug)]
 pub(super) struct Thread {
@@ -18,7 +19,7 @@ pub(super) struct Thread {
     pub(super) token: SyncToken,
     pub(super) last_seq: u64,
     pub(super) updated_at: Timestamp,
-    usage: UsageText,
+    usage: Usage,
     pub(super) state: State,
 }
 
@@ -35,30 +36,45 @@ pub(super) enum State {
     },
 }
 
-/// The thread's tokens. What cannot be read is left as it is.
-#[derive(Debug)]
-enum UsageText {
-    Kept(Vec<u8>),
-    Changed(Usage),
-}
-
 impl Thread {
     /// From a row of the statement that begins a batch; with the thread's name.
-    pub(super) fn read(row: &SqliteRow) -> Result<(String, Self), sqlx::Error> {
-        let number = |column: usize| row.try_get::<i64, _>(column);
+    pub(super) fn read(row: ReadThread) -> (String, Self) {
+        let (
+            name,
+            id,
+            step,
+            committed,
+            epoch,
+            token,
+            last_seq,
+            updated_at,
+            input,
+            output,
+            read,
+            write,
+            reasoning,
+            owner,
+        ) = row;
+        let usage = Usage {
+            input: input.cast_unsigned(),
+            output: output.cast_unsigned(),
+            cache_read: read.cast_unsigned(),
+            cache_write: write.cast_unsigned(),
+            reasoning: reasoning.cast_unsigned(),
+        };
         let thread = Self {
-            id: number(0)?,
-            step: number(2)?.cast_unsigned(),
-            committed: number(3)?.cast_unsigned(),
-            epoch: Epoch(number(4)?.cast_unsigned()),
-            owner: row.try_get(5)?,
-            token: SyncToken(number(6)?.cast_unsigned()),
-            last_seq: number(7)?.cast_unsigned(),
-            updated_at: Timestamp(number(8)?),
-            usage: UsageText::Kept(row.try_get(9)?),
+            id,
+            step: step.cast_unsigned(),
+            committed: committed.cast_unsigned(),
+            epoch: Epoch(epoch.cast_unsigned()),
+            owner,
+            token: SyncToken(token.cast_unsigned()),
+            last_seq: last_seq.cast_unsigned(),
+            updated_at: Timestamp(updated_at),
+            usage,
             state: State::Unchanged,
         };
-        Ok((row.try_get(1)?, thread))
+        (name, thread)
     }
 
     /// A thread that nobody has claimed, after its origin's last step, all of which counts as committed.
@@ -76,7 +92,7 @@ impl Thread {
             token: SyncToken(0),
             last_seq: 0,
             updated_at: created_at,
-            usage: UsageText::Changed(Usage::default()),
+            usage: Usage::default(),
             state: State::New { name, origin, created_at },
         }
     }
@@ -103,17 +119,7 @@ impl Thread {
     }
 
     pub(super) fn add_usage(&mut self, more: Usage) {
-        let known = match &self.usage {
-            _ if more == Usage::default() => return,
-            UsageText::Changed(usage) => *usage,
-            UsageText::Kept(text) => match serde_json::from_slice(text) {
-                Ok(usage) => usage,
-                // It is reported whenever the thread is loaded, and never overwritten.
-                Err(_unreadable) => return,
-            },
-        };
-        self.usage = UsageText::Changed(known + more);
-        self.changed();
+        self.usage += more;
     }
 
     /// Refuses a writer whose claim is not the newest.
@@ -153,15 +159,16 @@ impl Thread {
             number(self.token.0),
             number(self.last_seq),
             self.updated_at.0,
+            number(self.usage.input),
+            number(self.usage.output),
+            number(self.usage.cache_read),
+            number(self.usage.cache_write),
+            number(self.usage.reasoning),
         ];
         let text = RowText::default();
         let text = match &self.owner {
             Some(owner) => text.text(owner)?,
             None => text.null(),
-        };
-        let text = match &self.usage {
-            UsageText::Changed(usage) => text.json(usage)?,
-            UsageText::Kept(_) => text.null(),
         };
         match &self.state {
             State::Unchanged => {}

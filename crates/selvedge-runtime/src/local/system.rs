@@ -101,9 +101,10 @@ impl<R: Send + 'static> RunningSystem<R> {
             let env = EnvParts::new(&inner, &parts.store, &parts.configure, &parts.clock, &parts.limits, &parts.tools);
             let (factory, owner, lifecycle) = (factory.clone(), owner.clone(), inner.lifecycle.clone());
             let os_thread = std::thread::Builder::new().name(format!("selvedge-shard-{index}"));
+            // With I/O, where the build has it: models over the network are polled on their shard.
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.map_err(StartError::Shard)?;
             let handle = os_thread.spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-                let runtime = runtime.expect("bug: a current-thread runtime with time needs nothing that can fail");
                 let shard = Shard::new(Rc::new(env.with_observer(factory.observer())), owner, lifecycle);
                 tokio::task::LocalSet::new().block_on(&runtime, shard.run(receiver));
             });

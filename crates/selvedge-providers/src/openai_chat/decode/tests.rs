@@ -10,7 +10,7 @@ fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let mut parser = SseParser::new(1 << 20);
     let mut decoder = Decoder::new(Some(Secret::new("sk-very-secret")));
     let mut lines = Vec::new();
-    let mut run = || {
+    let run = || {
         for mut piece in pieces {
             while parser.advance(&mut piece).expect("within the limit") {
                 let progress = decoder.event(parser.data());

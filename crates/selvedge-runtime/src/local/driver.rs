@@ -116,11 +116,11 @@ impl<O: ThreadObserver + 'static> Driver<O> {
         if self.step.is_some() || self.stop_at.is_some() || waits || self.parked {
             return;
         }
+        self.retry_at = None;
         if self.stale && !self.reload().await {
             return;
         }
         if self.thread.is_runnable() {
-            self.retry_at = None;
             let thread = self.thread.clone();
             self.step = Some(Box::pin(async move { thread.step().await }));
         }
@@ -162,7 +162,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
     /// When the driver must look up even if nothing comes.
     fn deadline(&self) -> Instant {
         let mut deadline = Instant::now() + std::time::Duration::from_secs(3600);
-        if self.step.is_none() && !self.parked {
+        if self.step.is_none() && self.stop_at.is_none() && !self.parked {
             deadline = deadline.min(self.retry_at.unwrap_or(deadline));
         }
         if self.is_idle() {

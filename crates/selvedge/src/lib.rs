@@ -53,3 +53,12 @@ pub use selvedge_runtime as runtime;
 pub use selvedge_sqlite as sqlite;
 /// The store trait and the reference store.
 pub use selvedge_store as store;
+
+/// The guides of `docs/guides` are compiled and run with the doctests.
+#[cfg(doctest)]
+mod guides {
+    #[doc = include_str!("../../../docs/guides/observer.md")]
+    struct Observer;
+    #[doc = include_str!("../../../docs/guides/tools.md")]
+    struct Tools;
+}

@@ -178,8 +178,12 @@ impl<O: ThreadObserver> StepRunner<O> {
             None => self.load(thread, &running).await?,
         };
         let ended = resident.step().await;
-        if ended.is_err() && resident.is_uncommitted() {
-            self.uncommitted.borrow_mut().insert(thread.clone(), resident.clone());
+        if ended.is_err() {
+            if resident.is_uncommitted() {
+                self.uncommitted.borrow_mut().insert(thread.clone(), resident.clone());
+            } else {
+                self.give_up(&resident).await;
+            }
         }
         let ended = ended?;
         running.settled_or_asking().await;

@@ -29,7 +29,7 @@ pub(crate) const ALL: &[Check] = &[
     Check { name: "docs", what: "cargo doc, warnings denied", run: cargo::docs },
     Check { name: "tests", what: "cargo nextest run", run: test_runs::nextest },
     Check { name: "doctests", what: "cargo test --doc", run: test_runs::doctests },
-    Check { name: "examples", what: "cargo build --examples", run: cargo::examples },
+    Check { name: "examples", what: "the examples, built and run", run: cargo::examples },
 ];
 
 /// The checks of a comma-separated list of names, in the order in which they run.

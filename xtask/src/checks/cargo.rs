@@ -39,7 +39,22 @@ pub(super) fn docs(workspace: &Workspace) -> Outcome {
 
 pub(super) fn examples(workspace: &Workspace) -> Outcome {
     let build = ["build", "--workspace", "--examples", "--all-features", "--keep-going", "--quiet"];
-    report(command::cargo(workspace).args(build))
+    let mut all = report(command::cargo(workspace).args(build))?;
+    for path in workspace.text_files()?.into_iter().map(|file| file.path) {
+        let Some((package, name)) = example_of(&path) else { continue };
+        let run = ["run", "--quiet", "--all-features", "--package", package, "--example", name];
+        let ran = command::run(command::cargo(workspace).args(run))?;
+        if !ran.status.success() {
+            all.problems.push(format!("the example {name} ended with {}:\n{}", ran.status, ran.output));
+        }
+    }
+    Ok(all)
+}
+
+/// The package and the name of an example, as in `crates/selvedge/examples/embed.rs`.
+fn example_of(path: &str) -> Option<(&str, &str)> {
+    let (package, file) = path.strip_prefix("crates/")?.split_once("/examples/")?;
+    Some((package, file.strip_suffix(".rs")?)).filter(|(_, name)| !name.contains('/'))
 }
 
 /// Runs the command; if it fails, all that it printed is the problem.

@@ -66,6 +66,8 @@ impl<O: ThreadObserver + 'static> Shard<O> {
                 }
             }
         }
+        // Every handle is gone: drivers whose mailboxes nobody can reach stop where they are.
+        self.drivers.borrow_mut().clear();
     }
 
     /// Hands a command to the thread's driver, which is started if there is none.

@@ -113,6 +113,9 @@ impl<O: ThreadObserver> Thread<O> {
             state.projector = Some(projector);
             state.completions = completions;
         }
+        // ORDER: a call whose question is dismissed hears of the default before it is cancelled and forgotten.
+        let dismissed = turn.changes().choices_closed.iter().filter(|closed| closed.end == ChoiceEnd::Dismissed);
+        dismissed.for_each(|closed| self.running.resolve(closed));
         interrupted.iter().for_each(|call| self.running.cancel(call));
         turn.changes().settled.iter().for_each(|call| self.running.settled(call));
         self.commit(turn, answers).await

@@ -1,6 +1,8 @@
 //! A world for a test: a store, a model, tools and a watcher, driven in local mode or in step mode.
 
+use std::cell::RefCell;
 use std::future::Future;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +11,8 @@ use selvedge::event::{ChoiceId, History, InputId, Message};
 use selvedge::prelude::*;
 use selvedge::runtime::{AnswerError, Limits, SendError, StepError};
 use selvedge::store::{Acceptance, ThreadRecord};
-use selvedge_testkit::{TokioClock, Watcher, transcript_of};
+use selvedge_testkit::{FaultStore, TokioClock, Watcher, transcript_of};
+use tokio::task::JoinSet;
 
 /// How the threads of a world are driven. A behaviour suite runs over both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +36,15 @@ pub struct World {
     wiring: Wiring,
     limits: Limits,
     driven: Driven,
+    /// Between the store and the process that runs now; dies with it.
+    faults: FaultStore,
+    /// Runs of step mode that nobody waits for yet.
+    background: RefCell<JoinSet<()>>,
 }
 
 enum Driven {
     Local(RunningSystem<()>),
-    Step(Box<StepRunner<Watcher>>),
+    Step(Rc<StepRunner<Watcher>>),
     Down,
 }
 
@@ -67,12 +74,23 @@ impl World {
         store: Arc<dyn ConversationStore>,
         wiring: impl Fn(Builder<fn() -> NullObserver>) -> Builder<fn() -> NullObserver> + 'static,
     ) -> Self {
+        Self::watched(mode, store, Watcher::new(), wiring).await
+    }
+
+    /// A world over a store whose watcher is made before it, for tools that leave notes.
+    pub async fn watched(
+        mode: Mode,
+        store: Arc<dyn ConversationStore>,
+        watcher: Watcher,
+        wiring: impl Fn(Builder<fn() -> NullObserver>) -> Builder<fn() -> NullObserver> + 'static,
+    ) -> Self {
         let mut limits = Limits::default();
         // Every event is followed by a chance to attach.
         limits.events_between_yields = 1;
         limits.idle = Duration::from_secs(1);
-        let (watcher, wiring) = (Watcher::new(), Arc::new(wiring));
-        let mut world = Self { store, watcher, mode, wiring, limits, driven: Driven::Down };
+        let faults = FaultStore::new(store.clone());
+        let (wiring, background) = (Arc::new(wiring), RefCell::default());
+        let mut world = Self { store, watcher, mode, wiring, limits, driven: Driven::Down, faults, background };
         world.start().await;
         world
     }
@@ -85,13 +103,19 @@ impl World {
     /// Starts the world, after it was stopped or crashed.
     pub async fn start(&mut self) {
         let watcher = self.watcher.clone();
+        self.faults = FaultStore::new(self.store.clone());
         let builder = System::builder().clock(TokioClock::starting_at(1_764_500_000_000)).limits(self.limits.clone());
-        let builder = (self.wiring)(builder.shared_store(self.store.clone()));
+        let builder = (self.wiring)(builder.store(self.faults.clone()));
         let builder = builder.observer(move || watcher.clone());
         self.driven = match self.mode {
             Mode::Local => Driven::Local(builder.start_local().await.expect("the system starts")),
-            Mode::Step => Driven::Step(Box::new(builder.step_runner().await.expect("the runner starts"))),
+            Mode::Step => Driven::Step(Rc::new(builder.step_runner().await.expect("the runner starts"))),
         };
+    }
+
+    /// The faults of the process that runs now. Each start has its own.
+    pub fn faults(&self) -> &FaultStore {
+        &self.faults
     }
 
     /// The system of local mode.
@@ -126,6 +150,21 @@ impl World {
         self.rest(thread).await;
     }
 
+    /// Lets a thread run, as far as it can, while the test goes on. In step mode this is the worker that somebody calls
+    /// after each input; in local mode the thread runs by itself.
+    pub fn go(&self, thread: &str) {
+        let Driven::Step(runner) = &self.driven else { return };
+        let (runner, thread) = (runner.clone(), ThreadId::from(thread));
+        self.background.borrow_mut().spawn_local(async move {
+            for _ in 0..20 {
+                if runner.run(&thread).await.is_ok() {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        });
+    }
+
     /// Lets a thread run until it is idle, or waits for somebody else.
     pub async fn rest(&self, thread: &str) {
         self.try_rest(thread).await.expect("the steps go through");
@@ -142,6 +181,8 @@ impl World {
                 self.until(thread, done).await;
             }
             Driven::Step(runner) => {
+                let background = self.background.take();
+                background.join_all().await;
                 runner.run(&thread.into()).await?;
             }
             Driven::Down => {}
@@ -186,13 +227,15 @@ impl World {
         // Tasks of the dead process are dropped before the next one starts.
         tokio::time::sleep(Duration::from_millis(1)).await;
         for thread in threads {
-            self.watcher.restarted(&(*thread).into(), &self.history(thread).await);
+            self.watcher.restarted(&(*thread).into(), &self.durable(thread).await);
         }
         self.start().await;
     }
 
-    /// The process dies where it stands.
+    /// The process dies where it stands: of what it still does, nothing reaches the store.
     pub fn crash(&mut self) {
+        self.faults.die();
+        self.background.take().abort_all();
         self.driven = Driven::Down;
     }
 
@@ -202,6 +245,25 @@ impl World {
             system.shutdown().await;
         }
         self.crash_and_restart(threads).await;
+    }
+
+    /// What is durable of a thread, as somebody would see it who attached before anything else happens.
+    async fn durable(&self, thread: &str) -> ReplaySnapshot {
+        let record = self.store.load(&thread.into()).await.ok();
+        let (choices, oauth, views, usage) =
+            record.map(|record| (record.choices, record.oauth, record.views, record.usage)).unwrap_or_default();
+        let pending = choices.into_iter().filter(|(_, resolution)| resolution.is_none());
+        ReplaySnapshot {
+            thread_id: thread.into(),
+            history: self.history(thread).await,
+            older: None,
+            partial: None,
+            open_calls: Vec::new(),
+            choices: pending.map(|(choice, _)| choice).collect(),
+            oauth,
+            views,
+            usage,
+        }
     }
 
     /// The whole durable history of a thread.

@@ -8,6 +8,8 @@ use selvedge_event::{AgentEvent, History, Item, ReplaySnapshot, ThreadId, Transc
 use selvedge_model::Gate;
 use selvedge_observer::{BoxError, ThreadObserver};
 
+use crate::Moment;
+
 /// Watches threads, and keeps everything: the feed, the hooks, and what each subscriber was given when.
 ///
 /// [`check`](Self::check) holds every subscriber's snapshot, folded with the events after it, against the fold of the
@@ -20,9 +22,20 @@ struct Inner {
     feeds: HashMap<ThreadId, Feed>,
     log: Vec<Seen>,
     commit_gate: Option<Gate>,
+    held_commits: Vec<HeldCommit>,
+    choice_gate: Option<Gate>,
     failing_commits: u32,
     failing_dismissals: u32,
     panics: Vec<Panic>,
+}
+
+/// One commit that is to be held.
+#[derive(Debug)]
+struct HeldCommit {
+    /// How many commits come before it, and it itself.
+    left: u32,
+    moment: Moment,
+    gate: Gate,
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +87,17 @@ impl Watcher {
         self.lock().commit_gate = Some(gate.clone());
     }
 
+    /// Holds every choice that is required from now on at a gate.
+    pub fn hold_choices(&self, gate: &Gate) {
+        self.lock().choice_gate = Some(gate.clone());
+    }
+
+    /// Holds the `n`th commit from now, from 1, at a gate: before the watcher has done its part, or when it has and the
+    /// runtime does not know yet.
+    pub fn hold_commit(&self, n: u32, moment: Moment, gate: &Gate) {
+        self.lock().held_commits.push(HeldCommit { left: n, moment, gate: gate.clone() });
+    }
+
     /// Lets the next commits err.
     pub fn fail_commits(&self, count: u32) {
         self.lock().failing_commits = count;
@@ -120,8 +144,8 @@ impl Watcher {
     }
 
     /// The process died and another goes on with the store: viewers begin again from what is durable.
-    pub fn restarted(&self, thread: &ThreadId, durable: &History) {
-        let base = transcript_of(durable);
+    pub fn restarted(&self, thread: &ThreadId, durable: &ReplaySnapshot) {
+        let base = Transcript::from_snapshot(durable);
         self.lock().feeds.insert(thread.clone(), Feed { base, ..Feed::default() });
     }
 
@@ -163,6 +187,22 @@ impl Watcher {
             drop(inner);
             panic!("the watcher was told to panic");
         }
+    }
+}
+
+impl Inner {
+    /// A commit begins: the gates at which it is held, before and after the watcher has done its part.
+    fn gates_of_commit(&mut self) -> (Vec<Gate>, Vec<Gate>) {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for held in &mut self.held_commits {
+            held.left -= 1;
+            if held.left == 0 {
+                let gates = if held.moment == Moment::Before { &mut before } else { &mut after };
+                gates.push(held.gate.clone());
+            }
+        }
+        self.held_commits.retain(|held| held.left > 0);
+        (before, after)
     }
 }
 
@@ -215,6 +255,10 @@ impl ThreadObserver for Watcher {
     }
 
     async fn on_user_choice_required(&self, _: &str, choice: &UserChoice) -> Result<(), BoxError> {
+        let gate = self.lock().choice_gate.clone();
+        if let Some(gate) = gate {
+            gate.pass().await;
+        }
         self.lock().log.push(Seen::Required(choice.clone()));
         Ok(())
     }
@@ -230,21 +274,27 @@ impl ThreadObserver for Watcher {
     }
 
     async fn on_commit(&self, _: &str) -> Result<(), BoxError> {
-        let gate = {
+        let (gates, held_after) = {
             let mut inner = self.lock();
             inner.log.push(Seen::Committing);
-            inner.commit_gate.clone()
+            let (before, after) = inner.gates_of_commit();
+            (inner.commit_gate.clone().into_iter().chain(before), after)
         };
-        if let Some(gate) = gate {
+        for gate in gates {
             gate.pass().await;
         }
         self.maybe_panic(|panic| panic == Panic::InCommit);
-        let mut inner = self.lock();
-        if inner.failing_commits > 0 {
-            inner.failing_commits -= 1;
-            return Err("the watcher was told to fail".into());
+        {
+            let mut inner = self.lock();
+            if inner.failing_commits > 0 {
+                inner.failing_commits -= 1;
+                return Err("the watcher was told to fail".into());
+            }
+            inner.log.push(Seen::Committed);
         }
-        inner.log.push(Seen::Committed);
+        for gate in held_after {
+            gate.pass().await;
+        }
         Ok(())
     }
 

@@ -113,15 +113,19 @@ impl ThreadState {
 
     /// What a subscriber must know now.
     pub(crate) fn snapshot(&self) -> ReplaySnapshot {
+        // A call whose result the running step has shown waits for nothing, though it is not settled before the sync.
+        let settled = |id: &CallId| self.partial.as_ref().is_some_and(|partial| partial.has_result_of(id));
+        let open = self.open.iter().filter(|open| !settled(&open.planned.call_id));
         let pending = self.choices.iter().filter(|choice| choice.resolution.is_none());
+        let pending = pending.filter(|choice| !settled(&choice.choice.call_id));
         ReplaySnapshot {
             thread_id: self.id.clone(),
             history: self.history.clone(),
             older: None,
             partial: self.partial.as_ref().map(|partial| partial.snapshot()),
-            open_calls: self.open.iter().map(Open::shown).collect(),
+            open_calls: open.map(Open::shown).collect(),
             choices: pending.map(|choice| choice.choice.clone()).collect(),
-            oauth: self.oauth.clone(),
+            oauth: self.oauth.iter().filter(|notice| !settled(&notice.call_id)).cloned().collect(),
             views: self.views.clone(),
             usage: self.usage,
         }
@@ -236,6 +240,10 @@ impl Open {
 impl Partial {
     pub(crate) fn new(step: Step) -> Self {
         Self { step, messages: Vec::new(), attempt: None }
+    }
+
+    fn has_result_of(&self, id: &CallId) -> bool {
+        self.messages.iter().any(|message| matches!(message, Message::ToolResult(result) if result.call_id == *id))
     }
 
     fn snapshot(&self) -> PartialTurn {

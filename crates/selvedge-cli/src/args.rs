@@ -1,0 +1,120 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Talk to durable agent threads in a terminal.
+///
+/// A thread is one conversation between you, a model and tools. Every step of it is durable before anything follows from
+/// it: end the program at any moment, even with `kill -9`, and it goes on where it was.
+#[derive(Debug, Parser)]
+#[command(name = "selvedge", version, max_term_width = 100)]
+#[command(
+    after_help = "The first minute needs no key: `selvedge chat` without a model talks to a scripted rehearsal.\n\
+    Logs go to standard error: SELVEDGE_LOG=info (or RUST_LOG).\n\
+    Exit codes: 0 fine, 1 something failed, 2 the command line makes no sense."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// The database file [default: selvedge/selvedge.db in the user's data folder].
+    #[arg(long, global = true, env = "SELVEDGE_DB", value_name = "FILE")]
+    pub(crate) db: Option<PathBuf>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Talk to a thread, which is begun if it is not there.
+    Chat(ChatArgs),
+    /// List the threads.
+    Threads {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what was said in a thread.
+    Show {
+        /// The thread.
+        thread: String,
+        /// The items of the transcript as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a thread as lines of JSON: a header, then one line per turn.
+    Export {
+        /// The thread.
+        thread: String,
+        /// A file instead of standard output; it must not exist.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Make a thread of what `export` wrote.
+    Import {
+        /// The file; `-` for standard input.
+        file: PathBuf,
+        /// The new thread's name [default: the one in the file].
+        #[arg(long, value_name = "NAME")]
+        thread: Option<String>,
+    },
+    /// Delete a thread with all that is kept of it.
+    Delete {
+        /// The thread.
+        thread: String,
+        /// Without asking.
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Make a new thread of a thread's history, which both share.
+    Fork {
+        /// The thread.
+        thread: String,
+        /// The new thread's name.
+        new: String,
+        /// The last step that they share [default: the newest at which no call is open].
+        #[arg(long, value_name = "STEP")]
+        at: Option<u64>,
+    },
+}
+
+/// How to talk.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "On a terminal: Ctrl-C interrupts what runs, Ctrl-D at an empty prompt ends.\n\
+    Type the number of an answer to choose it; any other text interrupts and is answered.\n\
+    `/queue TEXT` waits in line instead of interrupting, `/help` tells the rest.\n\
+    With input or output that is no terminal, each line is sent once the thread is at rest, and the program ends when\n\
+    the input does and the thread is at rest.")]
+pub(crate) struct ChatArgs {
+    /// The thread.
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub(crate) thread: String,
+    /// The model: `openai:NAME` for any server that speaks the OpenAI chat-completions protocol [default: `rehearsal`,
+    /// which needs no key].
+    #[arg(long, env = "SELVEDGE_MODEL", value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Where the server is, version included, such as http://127.0.0.1:11434/v1 [default: OpenAI's].
+    #[arg(long, env = "SELVEDGE_BASE_URL", value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// The environment variable that holds the key [default: OPENAI_API_KEY for OpenAI's own server, and no key for any
+    /// other].
+    #[arg(long, env = "SELVEDGE_KEY_ENV", value_name = "VARIABLE")]
+    pub(crate) key_env: Option<String>,
+    /// A further field of each request to the model, such as temperature=0.2; the value is JSON, or else text.
+    #[arg(long, value_name = "FIELD=VALUE")]
+    pub(crate) extra: Vec<String>,
+    /// The rehearsal's pause between two words, in milliseconds [default: 25 on a terminal, else 0].
+    #[arg(long, value_name = "MS", hide = true)]
+    pub(crate) pace: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+}

@@ -1,1 +1,0 @@
-//! The program selvedge: talk to durable agent threads in a terminal.

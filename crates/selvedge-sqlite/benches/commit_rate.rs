@@ -1,12 +1,12 @@
 //! How many durable tool steps a second, and at what cost, against bare inserts of the same rows in the same run.
 //!
 //! A tool step is one accept (the result of a call) and one sync (the result's message, the model's next answer with a
-//! call, the input consumed, one call settled and one planned). Run with `cargo bench -p selvedge-sqlite`; the first
-//! argument is the folder for the databases, the system's temporary folder by default.
+//! call, the input consumed, one call settled and one planned). Run with `cargo bench -p selvedge-sqlite`; numbers among
+//! the arguments say how many threads, all of the cases by default.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,13 +24,15 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{mpsc, oneshot};
 
 fn main() {
-    let given = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let parent = given.map_or_else(std::env::temp_dir, PathBuf::from);
-    let folder = parent.join(format!("selvedge-commit-rate-{}", std::process::id()));
+    let wanted: Vec<u64> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let folder = std::env::temp_dir().join(format!("selvedge-commit-rate-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         for (threads, steps) in [(1, 1_000), (10, 500), (100, 200)] {
+            if !wanted.is_empty() && !wanted.contains(&threads) {
+                continue;
+            }
             let raw = raw(&folder.join(format!("raw-{threads}.db")), threads, steps).await;
             raw.print("bare inserts");
             let store = store(&folder.join(format!("store-{threads}.db")), threads, steps).await;

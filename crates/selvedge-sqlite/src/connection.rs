@@ -17,9 +17,10 @@ pub(crate) fn options(path: &Path, options: &SqliteOptions) -> SqliteConnectOpti
         .filename(path)
         .busy_timeout(options.busy)
         .foreign_keys(false)
+        .pragma("temp_store", "MEMORY")
         .statement_cache_capacity(256)
         .row_buffer_size(256)
-        .thread_name(|number| format!("selvedge-sqlite-{number}"))
+        .thread_name(|number| format!("selvedge-db-{number}"))
         .disable_statement_logging()
 }
 

@@ -68,14 +68,14 @@ impl<'a> Batch<'a> {
     }
 
     /// What is to be written.
-    pub(super) fn finish(mut self) -> Result<(Effects, Vec<Blob<'a>>), serde_json::Error> {
+    pub(super) fn finish(mut self) -> (Effects, Vec<Blob<'a>>) {
         let (mut new, mut changed) = Default::default();
         for thread in self.threads.values() {
-            thread.write(&mut new, &mut changed)?;
+            thread.write(&mut new, &mut changed);
         }
         *self.effects.of(Table::ThreadsNew) = new;
         *self.effects.of(Table::ThreadsChanged) = changed;
-        Ok((self.effects, self.blobs))
+        (self.effects, self.blobs)
     }
 
     fn thread(&mut self, thread: &ThreadId) -> Result<&mut Thread, StoreError> {

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use selvedge_event::InputId;
 use selvedge_store::{StoreError, StoreErrorKind};
-use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection};
-use sqlx::{Arguments, AssertSqlSafe, ConnectOptions, Connection, Row};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 
 use super::batch::{Batch, Blob};
 use super::delete;
@@ -92,7 +92,7 @@ impl Committer {
 
         let mut batch = begin(connection, &self.owners, ops).await?;
         let answers = ops.iter().map(|op| batch.apply(op)).collect();
-        let (effects, blobs) = batch.finish().map_err(|error| sqlx::Error::Encode(error.into()))?;
+        let (effects, blobs) = batch.finish();
         for blob in blobs {
             put_blob(connection, blob).await?;
         }
@@ -155,10 +155,7 @@ async fn begin<'a>(
 /// Writes what the batch changes, and commits.
 async fn end(connection: &mut SqliteConnection, texts: &mut Texts, effects: Effects) -> Result<(), sqlx::Error> {
     let (text, present) = texts.of(effects.present());
-    let mut arguments = SqliteArguments::default();
-    for argument in effects.into_arguments(present) {
-        arguments.add(argument).map_err(sqlx::Error::Encode)?;
-    }
+    let arguments = effects.into_arguments(present).map_err(sqlx::Error::Encode)?;
     run(connection, AssertSqlSafe(text), arguments).await.map(drop)
 }
 

@@ -108,8 +108,8 @@ impl Inputs {
     fn encode(inputs: Vec<NewInput>) -> Result<Self, StoreError> {
         let first_at = inputs.first().map(|input| input.at);
         let row = |new: NewInput| {
-            let inbox = RowText::default().number(new.at.0).text(new.id.as_str())?.json(&new.input)?;
-            let id = RowText::default().text(new.id.as_str())?;
+            let inbox = RowText::default().number(new.at.0).text(new.id.as_str()).json(&new.input)?;
+            let id = RowText::default().text(new.id.as_str());
             Ok((new.id, InputRows { inbox, id }))
         };
         let rows = inputs.into_iter().map(row).collect::<Result<_, _>>().map_err(not_json)?;
@@ -149,31 +149,31 @@ fn rows(request: &SyncRequest) -> Result<Vec<(Table, RowText)>, serde_json::Erro
         rows.push((Table::Consumed, RowText::default().number(number(*seq))));
     }
     for (place, call) in changes.planned.iter().enumerate() {
-        rows.push((Table::Calls, at(place).text(call.call_id.as_str())?.json(call)?));
+        rows.push((Table::Calls, at(place).text(call.call_id.as_str()).json(call)?));
     }
     for (place, choice) in changes.choices_opened.iter().enumerate() {
-        let row = at(place).text(choice.call_id.as_str())?.text(choice.id.as_str())?;
+        let row = at(place).text(choice.call_id.as_str()).text(choice.id.as_str());
         rows.push((Table::Choices, row.json(choice)?));
     }
     for end in &changes.choices_closed {
-        let row = RowText::default().text(end.call_id.as_str())?.text(end.id.as_str())?;
+        let row = RowText::default().text(end.call_id.as_str()).text(end.id.as_str());
         rows.push((Table::ChoicesClosed, row.json(end)?));
     }
     for (place, subscription) in changes.subscriptions_opened.iter().enumerate() {
-        rows.push((Table::Subscriptions, at(place).text(subscription.call_id.as_str())?.json(subscription)?));
+        rows.push((Table::Subscriptions, at(place).text(subscription.call_id.as_str()).json(subscription)?));
     }
     for call in &changes.subscriptions_closed {
-        rows.push((Table::SubscriptionsClosed, RowText::default().text(call.as_str())?));
+        rows.push((Table::SubscriptionsClosed, RowText::default().text(call.as_str())));
     }
     for (place, notice) in changes.oauth.iter().enumerate() {
-        rows.push((Table::OAuth, at(place).text(notice.call_id.as_str())?.json(notice)?));
+        rows.push((Table::OAuth, at(place).text(notice.call_id.as_str()).json(notice)?));
     }
     for (place, view) in changes.views.iter().enumerate() {
-        rows.push((Table::Views, at(place).text(&view.view_type)?.json(view)?));
+        rows.push((Table::Views, at(place).text(&*view.view_type).json(view)?));
     }
     for call in &changes.settled {
         for table in [Table::CallsSettled, Table::ChoicesSettled, Table::OAuthSettled] {
-            rows.push((table, RowText::default().text(call.as_str())?));
+            rows.push((table, RowText::default().text(call.as_str())));
         }
     }
     Ok(rows)

@@ -1,68 +1,105 @@
-//! The text of rows on their way into a statement: one JSON array per row, read with `json_each`.
+//! Rows on their way into a statement.
 //!
-//! The number of the thread, which only the writer knows, comes first and is put before the rest when it is known.
+//! All rows of a statement come in two arguments. The *fields* are JSON, one array per row, read with `json_each`:
+//! numbers as they are, and for a text its place and length in the *texts*, which is all texts one after another.
+//! So no text is escaped on its way, whatever is in it, and SQLite parses little JSON.
+
+use std::fmt::Write;
 
 use serde::Serialize;
 use serde_json::Error;
 
 /// The fields of a row but for those that the writer adds before them.
 #[derive(Debug, Default)]
-pub(crate) struct RowText(String);
+pub(crate) struct RowText {
+    fields: Vec<Field>,
+    texts: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Field {
+    Number(i64),
+    /// The next of the texts, and its length.
+    Text(usize),
+    /// No number.
+    None,
+    /// No text.
+    NoText,
+}
 
 impl RowText {
-    pub(crate) fn number(mut self, number: i64) -> Self {
-        self.0.push_str(&format!(",{number}"));
+    pub(crate) fn number(mut self, number: impl Into<Option<i64>>) -> Self {
+        self.fields.push(number.into().map_or(Field::None, Field::Number));
         self
     }
 
-    pub(crate) fn text(mut self, text: &str) -> Result<Self, Error> {
-        self.0.push(',');
-        self.0.push_str(&serde_json::to_string(text)?);
+    pub(crate) fn text<'a>(mut self, text: impl Into<Option<&'a str>>) -> Self {
+        match text.into() {
+            Some(text) => {
+                self.fields.push(Field::Text(text.len()));
+                self.texts.extend_from_slice(text.as_bytes());
+            }
+            None => self.fields.push(Field::NoText),
+        }
+        self
+    }
+
+    /// A text that is the JSON of a value.
+    pub(crate) fn json(mut self, value: &impl Serialize) -> Result<Self, Error> {
+        let start = self.texts.len();
+        serde_json::to_writer(&mut self.texts, value)?;
+        self.fields.push(Field::Text(self.texts.len() - start));
         Ok(self)
-    }
-
-    pub(crate) fn null(mut self) -> Self {
-        self.0.push_str(",null");
-        self
-    }
-
-    /// A column that holds JSON: the text of the value's JSON, as a JSON string.
-    pub(crate) fn json(self, value: &impl Serialize) -> Result<Self, Error> {
-        self.text(&serde_json::to_string(value)?)
     }
 
     /// About how many bytes it holds.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.texts.len() + 8 * self.fields.len()
     }
 }
 
-/// The rows of one statement: a JSON array of arrays. Empty if there are none.
+/// The rows of one statement.
 #[derive(Debug, Default)]
-pub(crate) struct Rows(String);
+pub(crate) struct Rows {
+    fields: String,
+    texts: Vec<u8>,
+}
 
 impl Rows {
     pub(crate) fn push(&mut self, numbers: &[i64], rest: &RowText) {
-        self.0.push_str(if self.0.is_empty() { "[" } else { "," });
-        for (place, number) in numbers.iter().enumerate() {
-            self.0.push_str(if place == 0 { "[" } else { "," });
-            self.0.push_str(&number.to_string());
+        let numbers = numbers.iter().map(|number| Field::Number(*number));
+        self.fields.push_str(if self.fields.is_empty() { "[" } else { "," });
+        let mut place = self.texts.len();
+        let mut separator = '[';
+        for field in numbers.chain(rest.fields.iter().copied()) {
+            let written = match field {
+                Field::Number(number) => write!(self.fields, "{separator}{number}"),
+                // SQLite counts from 1.
+                Field::Text(length) => write!(self.fields, "{separator}{},{length}", place + 1),
+                Field::None => write!(self.fields, "{separator}null"),
+                Field::NoText => write!(self.fields, "{separator}null,null"),
+            };
+            written.expect("bug: writing to a string fails");
+            if let Field::Text(length) = field {
+                place += length;
+            }
+            separator = ',';
         }
-        self.0.push_str(&rest.0);
-        self.0.push(']');
+        self.fields.push(']');
+        self.texts.extend_from_slice(&rest.texts);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.fields.is_empty()
     }
 
-    /// The whole array.
-    pub(crate) fn finish(mut self) -> String {
-        if self.0.is_empty() {
-            self.0.push('[');
+    /// The fields and the texts.
+    pub(crate) fn finish(mut self) -> (String, Vec<u8>) {
+        if self.fields.is_empty() {
+            self.fields.push('[');
         }
-        self.0.push(']');
-        self.0
+        self.fields.push(']');
+        (self.fields, self.texts)
     }
 }
 
@@ -71,12 +108,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_one_array_of_arrays() {
+    fn fields_tell_where_the_texts_are() {
         let mut rows = Rows::default();
         assert!(rows.is_empty());
-        rows.push(&[1, 2], &RowText::default().text("a\0\"").unwrap());
-        rows.push(&[3], &RowText::default().number(4).json(&["b"]).unwrap());
-        assert_eq!(rows.finish(), r#"[[1,2,"a\u0000\""],[3,4,"[\"b\"]"]]"#);
-        assert_eq!(Rows::default().finish(), "[]");
+        rows.push(&[1, 2], &RowText::default().text("a\0\"").text(None));
+        rows.push(&[3], &RowText::default().number(4).number(None).json(&["b"]).unwrap().text("é"));
+        let (fields, texts) = rows.finish();
+        assert_eq!(fields, r#"[[1,2,1,3,null,null],[3,4,null,4,5,9,2]]"#);
+        assert_eq!(String::from_utf8(texts).unwrap(), "a\0\"[\"b\"]é");
+        assert_eq!(Rows::default().finish(), ("[]".to_owned(), Vec::new()));
     }
 }

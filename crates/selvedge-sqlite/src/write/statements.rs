@@ -6,6 +6,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use sqlx::Arguments;
+use sqlx::error::BoxDynError;
+use sqlx::sqlite::SqliteArguments;
+
 use super::row::Rows;
 
 /// What a row is for, in the order in which the statements run.
@@ -35,41 +39,148 @@ pub(crate) enum Table {
 /// How many kinds of rows there are.
 const TABLES: usize = Table::OAuthSettled as usize + 1;
 
-/// The statements, in the order of [`Table`].
-const STATEMENTS: [&str; TABLES] = [
-    "INSERT INTO threads (id, step, committed, epoch, token, last_seq, updated_at, input_tokens, output_tokens, \
-         cache_read_tokens, cache_write_tokens, reasoning_tokens, owner, created_at, name, origin, parent, fork_step) \
-     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, \
-         value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12, value ->> 13, value ->> 14, \
-         value ->> 15, value ->> 16, value ->> 17 FROM json_each(?)",
-    "UPDATE threads SET step = new.value ->> 1, committed = new.value ->> 2, epoch = new.value ->> 3, \
-         token = new.value ->> 4, last_seq = new.value ->> 5, updated_at = new.value ->> 6, \
-         input_tokens = new.value ->> 7, output_tokens = new.value ->> 8, cache_read_tokens = new.value ->> 9, \
-         cache_write_tokens = new.value ->> 10, reasoning_tokens = new.value ->> 11, owner = new.value ->> 12 \
-     FROM json_each(?) AS new WHERE threads.id = new.value ->> 0",
-    "INSERT INTO input_ids (thread, input_id) SELECT value ->> 0, value ->> 1 FROM json_each(?)",
-    "INSERT INTO inbox (thread, seq, at, input_id, body) \
-     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)",
-    "INSERT INTO messages (thread, step, place, at, body) \
-     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)",
-    "INSERT INTO calls (thread, step, place, call_id, body) \
-     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)",
-    "INSERT INTO choices (thread, step, place, call_id, choice_id, body) \
-     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?)",
-    "INSERT INTO subscriptions (thread, step, place, call_id, body) \
-     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)",
-    "INSERT OR REPLACE INTO oauth (thread, step, place, call_id, body) \
-     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)",
-    "INSERT OR REPLACE INTO views (thread, step, place, view_type, body) \
-     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)",
-    "DELETE FROM inbox WHERE (thread, seq) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
-    "UPDATE choices SET resolution = ended.value ->> 3 FROM json_each(?) AS ended \
-     WHERE thread = ended.value ->> 0 AND call_id = ended.value ->> 1 AND choice_id = ended.value ->> 2",
-    "DELETE FROM subscriptions WHERE (thread, call_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
-    "DELETE FROM calls WHERE (thread, call_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
-    "DELETE FROM choices WHERE (thread, call_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
-    "DELETE FROM oauth WHERE (thread, call_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
+/// All of them, in order.
+const ALL: [Table; TABLES] = [
+    Table::ThreadsNew,
+    Table::ThreadsChanged,
+    Table::InputIds,
+    Table::Inbox,
+    Table::Messages,
+    Table::Calls,
+    Table::Choices,
+    Table::Subscriptions,
+    Table::OAuth,
+    Table::Views,
+    Table::Consumed,
+    Table::ChoicesClosed,
+    Table::SubscriptionsClosed,
+    Table::CallsSettled,
+    Table::ChoicesSettled,
+    Table::OAuthSettled,
 ];
+
+impl Table {
+    /// The fields of its rows, in order; texts are marked with `$`.
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::ThreadsNew => &[
+                "id",
+                "step",
+                "committed",
+                "epoch",
+                "token",
+                "last_seq",
+                "updated_at",
+                "input_tokens",
+                "output_tokens",
+                "cache_read_tokens",
+                "cache_write_tokens",
+                "reasoning_tokens",
+                "$owner",
+                "created_at",
+                "$name",
+                "$origin",
+                "$parent",
+                "fork_step",
+            ],
+            Self::ThreadsChanged => &[
+                "id",
+                "step",
+                "committed",
+                "epoch",
+                "token",
+                "last_seq",
+                "updated_at",
+                "input_tokens",
+                "output_tokens",
+                "cache_read_tokens",
+                "cache_write_tokens",
+                "reasoning_tokens",
+                "$owner",
+            ],
+            Self::InputIds => &["thread", "$input_id"],
+            Self::Inbox => &["thread", "seq", "at", "$input_id", "$body"],
+            Self::Messages => &["thread", "step", "place", "at", "$body"],
+            Self::Calls | Self::Subscriptions | Self::OAuth => &["thread", "step", "place", "$call_id", "$body"],
+            Self::Choices => &["thread", "step", "place", "$call_id", "$choice_id", "$body"],
+            Self::Views => &["thread", "step", "place", "$view_type", "$body"],
+            Self::Consumed => &["thread", "seq"],
+            Self::ChoicesClosed => &["thread", "$call_id", "$choice_id", "$resolution"],
+            Self::SubscriptionsClosed | Self::CallsSettled | Self::ChoicesSettled | Self::OAuthSettled => {
+                &["thread", "$call_id"]
+            }
+        }
+    }
+
+    /// How many of the fields are texts.
+    fn texts(self) -> usize {
+        self.fields().iter().filter(|field| field.starts_with('$')).count()
+    }
+
+    /// The statement that the rows are for.
+    ///
+    /// A statement that fails takes its transaction with it (`OR ROLLBACK`), which is thrown away anyway: so SQLite
+    /// need not write down what it would take to undo the statement alone.
+    fn statement(self) -> String {
+        let insert = |into: &str| self.insert("INSERT OR ROLLBACK", into);
+        match self {
+            Self::ThreadsNew => insert("threads"),
+            Self::ThreadsChanged => {
+                let columns = self.fields().iter().skip(1).map(|field| field.trim_start_matches('$'));
+                let set: Vec<String> = columns.map(|column| format!("{column} = new.{column}")).collect();
+                let (set, rows) = (set.join(", "), self.rows());
+                format!("UPDATE OR ROLLBACK threads SET {set} FROM ({rows}) AS new WHERE threads.id = new.id")
+            }
+            Self::InputIds => insert("input_ids"),
+            Self::Inbox => insert("inbox"),
+            Self::Messages => insert("messages"),
+            Self::Calls => insert("calls"),
+            Self::Choices => insert("choices"),
+            Self::Subscriptions => insert("subscriptions"),
+            Self::OAuth => self.insert("INSERT OR REPLACE", "oauth"),
+            Self::Views => self.insert("INSERT OR REPLACE", "views"),
+            Self::Consumed => self.delete("inbox"),
+            Self::ChoicesClosed => format!(
+                "UPDATE OR ROLLBACK choices SET resolution = ended.resolution FROM ({}) AS ended \
+                 WHERE choices.thread = ended.thread AND choices.call_id = ended.call_id \
+                 AND choices.choice_id = ended.choice_id",
+                self.rows()
+            ),
+            Self::SubscriptionsClosed => self.delete("subscriptions"),
+            Self::CallsSettled => self.delete("calls"),
+            Self::ChoicesSettled => self.delete("choices"),
+            Self::OAuthSettled => self.delete("oauth"),
+        }
+    }
+
+    fn insert(self, verb: &str, into: &str) -> String {
+        format!("{verb} INTO {into} ({}) {}", self.columns(), self.rows())
+    }
+
+    fn delete(self, from: &str) -> String {
+        format!("DELETE FROM {from} WHERE ({}) IN ({})", self.columns(), self.rows())
+    }
+
+    fn columns(self) -> String {
+        self.fields().join(", ").replace('$', "")
+    }
+
+    /// The rows as a table: the texts are an argument once for each text of a row, and the fields come last.
+    fn rows(self) -> String {
+        let mut place = 0;
+        let fields = self.fields().iter().map(|field| match field.strip_prefix('$') {
+            Some(text) => {
+                place += 2;
+                format!("CAST(substr(?, value ->> {}, value ->> {}) AS TEXT) AS {text}", place - 2, place - 1)
+            }
+            None => {
+                place += 1;
+                format!("value ->> {} AS {field}", place - 1)
+            }
+        });
+        format!("SELECT {} FROM json_each(?)", fields.collect::<Vec<_>>().join(", "))
+    }
+}
 
 /// Begins a transaction and reads what deciding takes, as one row, for each row costs its way between threads: the
 /// threads of some names; which of some inputs are known, as their places in the argument; the newest thread's number.
@@ -100,9 +211,16 @@ impl Effects {
     }
 
     /// The arguments of the statements that are `present`, in their order.
-    pub(crate) fn into_arguments(self, present: Present) -> impl Iterator<Item = String> {
-        let rows = self.rows.into_iter().enumerate().filter(move |(place, _)| present.has(*place));
-        rows.map(|(_, rows)| rows.finish())
+    pub(crate) fn into_arguments(self, present: Present) -> Result<SqliteArguments, BoxDynError> {
+        let mut arguments = SqliteArguments::default();
+        for (table, rows) in ALL.into_iter().zip(self.rows).filter(|(table, _)| present.has(*table)) {
+            let (fields, texts) = rows.finish();
+            for _ in 0..table.texts() {
+                arguments.add(texts.as_slice())?;
+            }
+            arguments.add(fields)?;
+        }
+        Ok(arguments)
     }
 }
 
@@ -113,8 +231,8 @@ pub(crate) struct Present(u32);
 impl Present {
     const ALL: Self = Self((1 << TABLES) - 1);
 
-    fn has(self, place: usize) -> bool {
-        self.0 & (1 << place) != 0
+    fn has(self, table: Table) -> bool {
+        self.0 & (1 << table as u32) != 0
     }
 }
 
@@ -132,8 +250,8 @@ impl Texts {
         let known = self.0.contains_key(&present) || self.0.len() < Self::BOUND;
         let present = if known { present } else { Present::ALL };
         let text = self.0.entry(present).or_insert_with(|| {
-            let statements = STATEMENTS.iter().enumerate().filter(|(place, _)| present.has(*place));
-            let mut text: String = statements.map(|(_, statement)| format!("{statement}; ")).collect();
+            let statements = ALL.into_iter().filter(|table| present.has(*table));
+            let mut text: String = statements.map(|table| format!("{}; ", table.statement())).collect();
             text.push_str("COMMIT");
             text.into()
         });

@@ -150,7 +150,7 @@ impl Thread {
     }
 
     /// Adds the row to those that are written.
-    pub(super) fn write(&self, new: &mut Rows, changed: &mut Rows) -> Result<(), serde_json::Error> {
+    pub(super) fn write(&self, new: &mut Rows, changed: &mut Rows) {
         let numbers = [
             self.id,
             number(self.step),
@@ -165,24 +165,19 @@ impl Thread {
             number(self.usage.cache_write),
             number(self.usage.reasoning),
         ];
-        let text = RowText::default();
-        let text = match &self.owner {
-            Some(owner) => text.text(owner)?,
-            None => text.null(),
-        };
+        let row = RowText::default().text(self.owner.as_deref());
         match &self.state {
             State::Unchanged => {}
-            State::Changed => changed.push(&numbers, &text),
+            State::Changed => changed.push(&numbers, &row),
             State::New { name, origin, created_at } => {
-                let text = text.number(created_at.0).text(name)?;
-                let text = match origin {
-                    Origin::Root => text.text("root")?.null().null(),
-                    Origin::Child { parent } => text.text("child")?.text(parent.as_str())?.null(),
-                    Origin::Fork { parent, step } => text.text("fork")?.text(parent.as_str())?.number(number(*step)),
+                let (origin, parent, step) = match origin {
+                    Origin::Root => ("root", None, None),
+                    Origin::Child { parent } => ("child", Some(parent.as_str()), None),
+                    Origin::Fork { parent, step } => ("fork", Some(parent.as_str()), Some(number(*step))),
                 };
-                new.push(&numbers, &text);
+                let row = row.number(created_at.0).text(name.as_str()).text(origin).text(parent).number(step);
+                new.push(&numbers, &row);
             }
         }
-        Ok(())
     }
 }

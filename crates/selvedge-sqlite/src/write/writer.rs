@@ -63,7 +63,7 @@ impl Writer {
             }),
             Err(error) => drop(opened.send(Err(not_started(error)))),
         };
-        thread::Builder::new().name("selvedge-sqlite-writer".into()).spawn(run).map_err(not_started)?;
+        thread::Builder::new().name("selvedge-writer".into()).spawn(run).map_err(not_started)?;
         when_opened.await.map_err(|_ended| gone())??;
         Ok(Self { queue })
     }

@@ -2,5 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its scaffolding too")]
 
+mod child;
 mod conformance;
+mod damage;
 mod folder;
+mod grouping;
+mod processes;
+mod reopening;
+mod schema;
+mod work;

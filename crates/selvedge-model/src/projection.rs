@@ -49,7 +49,11 @@ impl Projector {
 
     /// Takes in the next message of the history.
     pub fn push(&mut self, message: &Message) {
-        self.wants_answer = wants_answer(self.wants_answer, message);
+        // A result whose call is in a damaged record reaches no model, so it calls for no answer either.
+        let is_stray = |result: &ToolResult| !self.open_calls().any(|call| *call == result.call_id);
+        if !matches!(message, Message::ToolResult(result) if is_stray(result)) {
+            self.wants_answer = wants_answer(self.wants_answer, message);
+        }
         match message {
             Message::User(user) => self.add(RequestMessage::User(user.text.clone())),
             Message::Assistant(assistant) => self.push_assistant(assistant),
@@ -88,11 +92,21 @@ impl Projector {
     fn add(&mut self, message: RequestMessage) {
         match &mut self.waiting {
             Some(waiting) => waiting.deferred.push(message),
-            None => self.ready.push(message),
+            None => self.append(message),
         }
     }
 
+    /// A conversation begins with the user, also where the record of its beginning is damaged.
+    fn append(&mut self, message: RequestMessage) {
+        if self.ready.is_empty() && !matches!(message, RequestMessage::User(_)) {
+            self.ready.push(RequestMessage::User("(The beginning of the conversation is lost.)".into()));
+        }
+        self.ready.push(message);
+    }
+
     fn push_assistant(&mut self, assistant: &AssistantMessage) {
+        // The model is not asked while a call is open: if it answers all the same, the results' records are damaged.
+        self.settle_lost_calls();
         let same_model = assistant.model == self.model;
         let blocks: Vec<Block> =
             assistant.blocks.iter().filter_map(|block| sendable_block(block, same_model)).collect();
@@ -122,17 +136,25 @@ impl Projector {
         }
     }
 
+    fn settle_lost_calls(&mut self) {
+        let lost: Vec<CallId> = self.open_calls().cloned().collect();
+        for call in lost {
+            let remark = ToolResult::text(call, ToolStatus::Error, "Error: the record of this result is damaged.");
+            self.push_result(&Arc::new(remark));
+        }
+    }
+
     /// Moves a message whose calls are all answered, and what waited for them, into the context.
     fn close(&mut self) {
         let Some(waiting) = self.waiting.take() else { return };
-        self.ready.push(waiting.assistant);
+        self.append(waiting.assistant);
         let results = waiting.calls.into_iter().filter_map(|call| {
             let name = call.name;
             call.result.map(|result| AnsweredCall { name, result })
         });
-        self.ready.push(RequestMessage::ToolResults(results.collect()));
+        self.append(RequestMessage::ToolResults(results.collect()));
         for message in waiting.deferred {
-            self.ready.push(message);
+            self.append(message);
         }
     }
 

@@ -181,6 +181,8 @@ impl ThreadState {
             let text = "Error: the record of this result is damaged.";
             projector.push(&Message::ToolResult(ToolResult::text(call, ToolStatus::Error, text).into()));
         }
+        // A projection leaves out what stands alone because its counterpart is damaged: that calls for no answer.
+        self.unanswered = projector.wants_answer();
         self.projector = Some(projector);
     }
 

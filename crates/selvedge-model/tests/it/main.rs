@@ -1,0 +1,5 @@
+//! From histories to requests, from outside.
+
+mod histories;
+mod poisons;
+mod projecting;

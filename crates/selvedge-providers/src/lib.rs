@@ -32,21 +32,21 @@
 //! - Dropping a stream closes its connection; no task and no channel stands between them.
 //! - A key is in one header and nowhere else: not in a URL, not in an error, not in a `Debug` output.
 
-#[cfg(feature = "http")]
+#[cfg(feature = "openai-chat")]
 mod build_error;
-#[cfg(feature = "http")]
+#[cfg(feature = "openai-chat")]
 mod http;
 #[cfg(feature = "openai-chat")]
 mod openai_chat;
 mod secret;
-#[cfg(feature = "http")]
+#[cfg(feature = "openai-chat")]
 mod sse;
 
-#[cfg(feature = "http")]
+#[cfg(feature = "openai-chat")]
 pub use build_error::BuildError;
 #[cfg(feature = "openai-chat")]
 pub use openai_chat::{AuthHeader, OpenAiChat, OpenAiChatBuilder, Quirks, ReasoningReplay};
 /// The HTTP client of which a builder takes a ready one.
-#[cfg(feature = "http")]
+#[cfg(feature = "openai-chat")]
 pub use reqwest;
 pub use secret::Secret;

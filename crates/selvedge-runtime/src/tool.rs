@@ -4,6 +4,7 @@ mod context;
 mod function;
 mod outcome;
 mod running;
+mod schema;
 mod set;
 mod spec;
 

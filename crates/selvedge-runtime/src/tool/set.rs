@@ -9,6 +9,7 @@ use selvedge_model::{RESERVED_EVENT_TOOL, ToolSchema};
 use serde_json::Value;
 
 use super::Tool;
+use super::schema::ArgumentSchema;
 
 /// The tools that a thread's model may call, with their schemas compiled. Cloning it copies nothing.
 #[derive(Clone, Default)]
@@ -19,7 +20,7 @@ pub struct ToolSet {
 
 struct Entry {
     tool: Arc<dyn Tool>,
-    arguments: jsonschema::Validator,
+    arguments: ArgumentSchema,
 }
 
 /// Why tools do not make a set.
@@ -54,8 +55,8 @@ impl ToolSet {
             if !is_tool_name(&spec.name) {
                 return Err(ToolSetError::Name(spec.name));
             }
-            let arguments = jsonschema::validator_for(&spec.parameters)
-                .map_err(|error| ToolSetError::Schema { name: spec.name.clone(), reason: error.to_string() })?;
+            let arguments = ArgumentSchema::compile(&spec.parameters)
+                .map_err(|reason| ToolSetError::Schema { name: spec.name.clone(), reason })?;
             schemas.push(ToolSchema {
                 name: spec.name.clone(),
                 description: spec.description,
@@ -87,16 +88,9 @@ impl ToolSet {
             let names: Vec<&str> = self.schemas.iter().map(|schema| &*schema.name).collect();
             return Err(format!("Error: there is no tool {name:?}. The tools are: {}.", names.join(", ")));
         };
-        let mut wrong = entry.arguments.iter_errors(arguments).take(5).map(|error| {
-            let place = error.instance_path().to_string();
-            if place.is_empty() { error.to_string() } else { format!("at {place}: {error}") }
-        });
-        match wrong.next() {
-            None => Ok(&entry.tool),
-            Some(first) => {
-                let all: Vec<String> = std::iter::once(first).chain(wrong).collect();
-                Err(format!("Error: the arguments do not fit the tool's schema: {}.", all.join("; ")))
-            }
+        match entry.arguments.check(arguments) {
+            Ok(()) => Ok(&entry.tool),
+            Err(faults) => Err(format!("Error: the arguments do not fit the tool's schema: {faults}.")),
         }
     }
 }

@@ -95,6 +95,11 @@ impl World {
         world
     }
 
+    /// How the threads are driven.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
     /// Other limits from the next start on.
     pub fn limits(&mut self) -> &mut Limits {
         &mut self.limits

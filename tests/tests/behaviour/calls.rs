@@ -42,7 +42,8 @@ async fn s35_text_after_a_call_has_its_place(mode: Mode) {
     let reply = Reply::text("before").and_call("echo", text_arguments("one")).say("after");
     let mut stage = Stage::new(mode, [reply, Reply::text("done"), Reply::text("still")], with_echo).await;
     stage.say(T, "go").await;
-    let asked = ["user: go", r#"model: say(before) call_1_0=echo{"text":"one"} say(after)"#, "results: call_1_0 Ok: one"];
+    let asked =
+        ["user: go", r#"model: say(before) call_1_0=echo{"text":"one"} say(after)"#, "results: call_1_0 Ok: one"];
     assert_eq!(stage.newest_request(), asked);
     stage.world.restart(&[T]).await;
     stage.say(T, "again").await;
@@ -52,9 +53,11 @@ async fn s35_text_after_a_call_has_its_place(mode: Mode) {
 
 /// S36: two calls with one provider id in one response: two results reach the model, each with its own call.
 async fn s36_two_calls_with_one_provider_id(mode: Mode) {
-    let reply = Reply::new()
-        .and_call_with_id("same", "echo", text_arguments("one"))
-        .and_call_with_id("same", "echo", text_arguments("two"));
+    let reply = Reply::new().and_call_with_id("same", "echo", text_arguments("one")).and_call_with_id(
+        "same",
+        "echo",
+        text_arguments("two"),
+    );
     let stage = Stage::new(mode, [reply, Reply::text("done")], with_echo).await;
     stage.say(T, "go").await;
     assert_eq!(stage.newest_request()[2], "results: call_1_0 Ok: one | call_1_1 Ok: two");
@@ -129,6 +132,6 @@ async fn arguments_that_do_not_fit_never_reach_the_commit(mode: Mode) {
     assert!(shown < stage.place("a commit", |seen| *seen == Seen::Committing));
     assert_eq!(stage.notes(), [""; 0]);
     let request = stage.newest_request();
-    assert!(request[2].contains("call_1_0 Error:") && request[2].contains("\"text\""), "{}", request[2]);
+    assert!(request[2].contains("call_1_0 Error:") && request[2].contains("text"), "{}", request[2]);
     stage.end().await;
 }

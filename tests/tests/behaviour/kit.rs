@@ -8,6 +8,7 @@ use selvedge::Builder;
 use selvedge::event::{Block, Message, ToolReply, ToolResult};
 use selvedge::model::{Gate, ModelRequest, RequestMessage};
 use selvedge::prelude::*;
+use selvedge::runtime::AnswerError;
 use selvedge::store::{Acceptance, ThreadRecord};
 use selvedge_testkit::{Seen, Watcher};
 use selvedge_tests::{Mode, World};
@@ -73,16 +74,37 @@ impl Stage {
         self.until(T, wanted).await;
     }
 
-    /// Waits until a choice is open and shown, and returns the newest.
+    /// Waits until so many choices have been required, and what that set off has been done.
     pub(crate) async fn until_asked(&self, count: usize) -> Vec<UserChoice> {
-        loop {
-            let asked: Vec<UserChoice> = self.asked();
-            let committed = matches!(self.watcher.log().last(), Some(Seen::Committed | Seen::Subscribed));
-            if asked.len() >= count && committed {
-                return asked;
-            }
+        while self.asked().len() < count {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        self.asked()
+    }
+
+    /// Answers a choice, and lets the thread go on.
+    pub(crate) async fn choose(&self, choice: &UserChoice, selected: usize) -> Result<(), AnswerError> {
+        let answered = self.answer(T, &choice.id, selected).await;
+        self.go(T);
+        answered
+    }
+
+    /// Interrupts the thread, and lets it go on.
+    pub(crate) async fn stop(&self) {
+        self.interrupt(T).await.expect("the interruption is accepted");
+        self.go(T);
+    }
+
+    /// What somebody who attaches now is told. Only in local mode.
+    pub(crate) async fn attach(&self) -> ReplaySnapshot {
+        assert!(self.system().subscribe(&T.into(), ()).await.expect("the thread exists"), "the watcher panicked");
+        self.watcher.newest_snapshot(T).expect("a snapshot")
+    }
+
+    /// The thread's record.
+    pub(crate) async fn record(&self) -> ThreadRecord {
+        self.store.load(&T.into()).await.expect("the thread exists")
     }
 
     /// The choices that were required so far, in order.

@@ -20,5 +20,18 @@ macro_rules! both_modes {
     )*};
 }
 
+mod answers;
 mod calls;
+mod choices;
+mod delivery;
+mod failures;
+mod inputs;
+mod interrupts;
 mod kit;
+mod notices;
+mod order;
+mod parallel;
+mod questions;
+mod subscriptions;
+mod text;
+mod tools;

@@ -79,7 +79,7 @@ async fn still_pending(stage: Stage, choice: UserChoice) {
         Mode::Local => stage.attach().await.choices,
         Mode::Step => stage.runner().run(&T.into()).await.expect("the step goes through").choices,
     };
-    assert_eq!(pending, [choice.clone()]);
+    assert_eq!(pending, std::slice::from_ref(&choice));
     stage.choose(&choice, 1).await.expect("the answer counts");
     stage.rest(T).await;
     assert_eq!(stage.newest_request()[2], "results: call_1_0 Ok: blue");

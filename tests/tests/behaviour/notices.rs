@@ -50,7 +50,7 @@ async fn a_sign_in_is_shown_until_its_call_is_done(mode: Mode) {
     stage.until_record(|record| record.oauth.len() == 1).await;
     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     let notice = OAuthNotice { call_id: "call_1_0".into(), auth_url: "https://example.com/sign-in".into() };
-    assert_eq!(stage.watcher.transcript(T).oauth(), [notice.clone()]);
+    assert_eq!(stage.watcher.transcript(T).oauth(), std::slice::from_ref(&notice));
     if mode == Mode::Local {
         assert_eq!(stage.attach().await.oauth, [notice]);
     }

@@ -110,7 +110,7 @@ fn a_choice_is_shown_to_nobody_before_its_hook_returns() {
         assert!(matches!(early, Err(AnswerError::NotOpen(_))), "{early:?}");
         hook.open();
         let choice = stage.until_asked(1).await.remove(0);
-        assert_eq!(stage.attach().await.choices, [choice.clone()]);
+        assert_eq!(stage.attach().await.choices, std::slice::from_ref(&choice));
         stage.choose(&choice, 1).await.expect("the answer counts");
         stage.rest(T).await;
         assert_eq!(stage.attach().await.choices, []);

@@ -50,10 +50,19 @@ pub struct StepRunner<O> {
     env: Rc<Env<O>>,
     owner: Owner,
     sink: Arc<StoreSink>,
-    /// Calls that run in this process, by thread.
-    running: RefCell<HashMap<ThreadId, Rc<RunningCalls>>>,
+    /// Threads that have calls running in this process, or steps.
+    present: RefCell<HashMap<ThreadId, Rc<Present>>>,
     /// Threads whose last step is synced and was not committed: their calls have certainly not gone out.
     uncommitted: RefCell<HashMap<ThreadId, Rc<Thread<O>>>>,
+}
+
+/// What a runner knows of a thread between two steps.
+#[derive(Default)]
+struct Present {
+    /// Calls that run in this process.
+    running: Rc<RunningCalls>,
+    /// Steps of one thread take turns. A step that only waits for its calls has had its turn.
+    turn: tokio::sync::Mutex<()>,
 }
 
 /// What a step did, and what is left.
@@ -91,7 +100,7 @@ impl<O: ThreadObserver> StepRunner<O> {
         };
         let StepParts { store, observer, configure, clock, limits, .. } = parts;
         let env = Rc::new(Env { store, observer, configure, clock, limits, dispatcher });
-        Ok(Self { env, owner, sink, running: RefCell::default(), uncommitted: RefCell::default() })
+        Ok(Self { env, owner, sink, present: RefCell::default(), uncommitted: RefCell::default() })
     }
 
     /// The observer.
@@ -162,7 +171,7 @@ impl<O: ThreadObserver> StepRunner<O> {
 
     /// Runs one step, if there is anything to do; then waits until the calls that run in this process have delivered
     /// their results into the inbox, or ask the user. A step that an earlier call or process left synced but not
-    /// committed is resumed instead.
+    /// committed is resumed instead. Steps of one thread that are asked for at once take turns.
     ///
     /// # Errors
     /// See [`StepError`].
@@ -170,25 +179,22 @@ impl<O: ThreadObserver> StepRunner<O> {
     /// # Cancel safety
     /// Dropping the future abandons the step; the thread is as durable as it was, and the next call goes on from there.
     pub async fn step(&self, thread: &ThreadId) -> Result<StepReport, StepError> {
-        let running = self.running.borrow_mut().entry(thread.clone()).or_default().clone();
-        self.expire_choices(thread).await?;
-        let uncommitted = self.uncommitted.borrow_mut().remove(thread);
-        let resident = match uncommitted {
-            Some(resident) => resident,
-            None => self.load(thread, &running).await?,
-        };
-        let ended = resident.step().await;
-        if ended.is_err() {
-            if resident.is_uncommitted() {
-                self.uncommitted.borrow_mut().insert(thread.clone(), resident.clone());
-            } else {
-                self.give_up(&resident).await;
-            }
+        let present = self.present.borrow_mut().entry(thread.clone()).or_default().clone();
+        let report = self.step_of(thread, &present).await;
+        // The map's and this one: nobody else runs a step of the thread. One whose step waits for its commit is kept with
+        // what it will send out.
+        let uncommitted = self.uncommitted.borrow().contains_key(thread);
+        if !uncommitted && present.running.is_empty() && Rc::strong_count(&present) <= 2 {
+            self.present.borrow_mut().remove(thread);
         }
-        let ended = ended?;
-        running.settled_or_asking().await;
+        report
+    }
+
+    async fn step_of(&self, thread: &ThreadId, present: &Present) -> Result<StepReport, StepError> {
+        let (resident, ended) = self.take_turn(thread, present).await?;
+        present.running.settled_or_asking().await;
         self.show_progress();
-        self.give_up(&resident).await;
+        self.release(&resident).await;
         let record = self.record(thread).await?;
         let pending = record.choices.iter().filter(|(_, resolution)| resolution.is_none());
         Ok(StepReport {
@@ -198,6 +204,29 @@ impl<O: ThreadObserver> StepRunner<O> {
             open_calls: record.open_calls.iter().map(|open| open.call_id.clone()).collect(),
             choices: pending.map(|(choice, _)| choice.clone()).collect(),
         })
+    }
+
+    /// Takes the step through the barrier, and remembers that it is committed.
+    async fn take_turn(&self, thread: &ThreadId, present: &Present) -> Result<(Rc<Thread<O>>, StepEnd), StepError> {
+        let _turn = present.turn.lock().await;
+        self.expire_choices(thread).await?;
+        let uncommitted = self.uncommitted.borrow_mut().remove(thread);
+        let resident = match uncommitted {
+            Some(resident) => resident,
+            None => self.load(thread, &present.running).await?,
+        };
+        let ended = resident.step().await;
+        if ended.is_err() {
+            if resident.is_uncommitted() {
+                self.uncommitted.borrow_mut().insert(thread.clone(), resident.clone());
+            } else {
+                self.mark(&resident).await;
+                self.release(&resident).await;
+            }
+        }
+        let ended = ended?;
+        self.mark(&resident).await;
+        Ok((resident, ended))
     }
 
     /// Runs steps until the thread is idle or waits for somebody else.
@@ -255,23 +284,27 @@ impl<O: ThreadObserver> StepRunner<O> {
         }
     }
 
-    /// Remembers the commit. The claim goes when no call of the thread runs here: until then, this runner is whom to
-    /// ask about them.
-    async fn give_up(&self, resident: &Thread<O>) {
+    /// Remembers the commit.
+    async fn mark(&self, resident: &Thread<O>) {
         let (epoch, committed) = {
             let state = resident.state.borrow();
             (state.epoch, state.committed)
         };
-        let (store, thread) = (&self.env.store, &resident.id);
         let Some(epoch) = epoch else { return };
-        if let Err(error) = store.mark_committed(thread, epoch, committed).await {
+        if let Err(error) = self.env.store.mark_committed(&resident.id, epoch, committed).await {
+            let thread = &resident.id;
             tracing::debug!(%thread, %error, "a mark is lost: the last step is committed again when next loaded");
         }
-        if resident.running.is_empty() {
-            self.running.borrow_mut().remove(thread);
-            if let Err(error) = store.release(thread, epoch).await {
-                tracing::debug!(%thread, %error, "a claim stays until its owner is gone");
-            }
+    }
+
+    /// Gives the claim up when no call of the thread runs here: until then, this runner is whom to ask about them.
+    async fn release(&self, resident: &Thread<O>) {
+        let epoch = resident.state.borrow().epoch;
+        let Some(epoch) = epoch else { return };
+        if resident.running.is_empty()
+            && let Err(error) = self.env.store.release(&resident.id, epoch).await
+        {
+            tracing::debug!(thread = %resident.id, %error, "a claim stays until its owner is gone");
         }
     }
 }

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::running::Asked;
 use crate::sink::InputSink;
 use crate::{Clock, SendError};
 
@@ -24,7 +25,7 @@ pub struct ToolContext {
     choices: AtomicU32,
     pub(super) cancelled: watch::Receiver<bool>,
     pub(super) answers: watch::Receiver<HashMap<ChoiceId, ChoiceResolution>>,
-    pub(super) asking: Arc<watch::Sender<u32>>,
+    pub(super) asked: watch::Sender<Asked>,
     pub(super) sink: Arc<dyn InputSink>,
     pub(super) clock: Arc<dyn Clock>,
 }
@@ -43,12 +44,12 @@ impl ToolContext {
         permit: DispatchPermit,
         cancelled: watch::Receiver<bool>,
         answers: watch::Receiver<HashMap<ChoiceId, ChoiceResolution>>,
-        asking: Arc<watch::Sender<u32>>,
+        asked: watch::Sender<Asked>,
         (sink, clock): (Arc<dyn InputSink>, Arc<dyn Clock>),
     ) -> Self {
         // A call with broken arguments is never planned, so never permitted.
         let arguments = serde_json::from_str(permit.call().arguments.raw()).unwrap_or_default();
-        Self { permit, arguments, choices: AtomicU32::new(0), cancelled, answers, asking, sink, clock }
+        Self { permit, arguments, choices: AtomicU32::new(0), cancelled, answers, asked, sink, clock }
     }
 
     /// The thread that calls.
@@ -137,10 +138,10 @@ impl ToolContext {
             expires_at: wait.map(|wait| self.clock.now().plus_millis(wait)),
         };
         self.deliver(format!("choice:{id}").into(), Input::ChoiceRequest { choice }).await?;
-        self.asking.send_modify(|asking| *asking += 1);
-        let answered = self.answer(&id).await;
-        self.asking.send_modify(|asking| *asking = asking.saturating_sub(1));
-        answered
+        self.asked.send_modify(|asked| {
+            asked.choices.insert(id.clone());
+        });
+        self.answer(&id).await
     }
 
     async fn answer(&self, id: &ChoiceId) -> Result<Chosen, SendError> {
@@ -159,7 +160,9 @@ impl ToolContext {
     /// Dropping the future leaves the notice sent or not.
     pub async fn require_oauth(&self, auth_url: impl Into<Text>) -> Result<(), SendError> {
         let input = Input::OAuthNotice { call_id: self.call_id().clone(), auth_url: auth_url.into() };
-        self.deliver(fresh_id(), input).await
+        self.deliver(fresh_id(), input).await?;
+        self.asked.send_modify(|asked| asked.sign_ins += 1);
+        Ok(())
     }
 
     /// Shows or replaces a view beside the conversation.

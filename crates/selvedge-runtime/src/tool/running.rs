@@ -1,7 +1,7 @@
 //! Calls that run in this process: how they start, are cancelled, answered, and report back.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +21,23 @@ use crate::{Clock, Limits, SendError};
 #[derive(Debug, Default)]
 pub(crate) struct RunningCalls(RefCell<HashMap<CallId, RunningCall>>);
 
+/// What a call wants of the user.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// The choices that it has put, answered or not.
+    pub(super) choices: HashSet<ChoiceId>,
+    /// How often it has asked the user to sign in.
+    pub(super) sign_ins: u32,
+}
+
 #[derive(Debug)]
 struct RunningCall {
     cancel: watch::Sender<bool>,
     answers: watch::Sender<HashMap<ChoiceId, ChoiceResolution>>,
-    /// How many questions of the call wait for the user.
-    asking: watch::Receiver<u32>,
+    /// What the call has asked the user so far.
+    asked: watch::Receiver<Asked>,
+    /// The sign-ins that somebody has already stopped waiting for, to show them.
+    sign_ins: Cell<u32>,
     /// Closed when the call's task has ended, its result delivered.
     done: watch::Receiver<()>,
 }
@@ -69,13 +80,30 @@ impl RunningCalls {
         }
     }
 
-    /// Waits until every call has delivered its result or waits for the user.
+    /// Waits until every call has delivered its result or waits for the user: for an answer, or for a sign-in that has
+    /// not been waited for here before, so that it is shown.
     pub(crate) async fn settled_or_asking(&self) {
-        let calls: Vec<_> = self.0.borrow().values().map(|call| (call.asking.clone(), call.done.clone())).collect();
-        for (mut asking, mut done) in calls {
+        let waits: Vec<_> = self.0.borrow().values().map(RunningCall::settled_or_asking).collect();
+        for wait in waits {
+            wait.await;
+        }
+        for call in self.0.borrow().values() {
+            call.sign_ins.set(call.asked.borrow().sign_ins);
+        }
+    }
+}
+
+impl RunningCall {
+    fn settled_or_asking(&self) -> impl Future<Output = ()> + use<> {
+        let (mut asked, mut done) = (self.asked.clone(), self.done.clone());
+        let (answers, sign_ins) = (self.answers.subscribe(), self.sign_ins.get());
+        async move {
+            let asking = |asked: &Asked| {
+                asked.sign_ins > sign_ins || asked.choices.iter().any(|id| !answers.borrow().contains_key(id))
+            };
             tokio::select! {
-                // An error says that the call has ended.
-                _ = asking.wait_for(|asking| *asking > 0) => {}
+                // A call that can ask no more has ended, and delivers its result.
+                Ok(_) = asked.wait_for(asking) => {}
                 _ = done.changed() => {}
             }
         }
@@ -103,14 +131,15 @@ impl Dispatcher {
     ) {
         let (cancel, cancelled) = watch::channel(false);
         let (answer, answered) = watch::channel(answers);
-        let (ask, asking) = watch::channel(0);
+        let (ask, asked) = watch::channel(Asked::default());
         let (end, done) = watch::channel(());
         let (thread, call_id) = (permit.thread().clone(), permit.call().id.clone());
         let name = permit.call().name.clone();
-        running.0.borrow_mut().insert(call_id.clone(), RunningCall { cancel, answers: answer, asking, done });
+        let call = RunningCall { cancel, answers: answer, asked, sign_ins: Cell::new(0), done };
+        running.0.borrow_mut().insert(call_id.clone(), call);
 
         let context = (self.sink.clone(), self.clock.clone());
-        let context = ToolContext::new(permit, cancelled.clone(), answered, Arc::new(ask), context);
+        let context = ToolContext::new(permit, cancelled.clone(), answered, ask, context);
         let outbox = Outbox {
             thread,
             store: self.store.clone(),

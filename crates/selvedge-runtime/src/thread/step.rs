@@ -356,7 +356,8 @@ impl<O: ThreadObserver> Thread<O> {
                 Ok(Ok(KeyOutcome::Ran(output))) => output.into_reply(open.call.id.clone()),
                 Ok(Ok(KeyOutcome::NotRun)) => {
                     let text = "Not executed: the process stopped before the call was sent out.";
-                    ToolReply::text(open.call.id.clone(), ToolStatus::NotExecuted, text)
+                    // An error, for the model is to go on; what a user stopped, it leaves alone.
+                    ToolReply::text(open.call.id.clone(), ToolStatus::Error, text)
                 }
                 _ => continue,
             };

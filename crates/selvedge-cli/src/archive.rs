@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use selvedge::event::{CallId, Message, ModelRef, Step, Timestamp, TurnRecord, View};
+use selvedge::event::{CallId, Message, ModelRef, Step, Timestamp, TurnRecord, UserMessage, View};
 use selvedge::model::{ModelRequest, Projector, validate};
 use serde::{Deserialize, Serialize};
 
@@ -150,10 +150,10 @@ impl Archive {
         let model = ModelRef { api: "import".into(), provider: "none".into(), model: "none".into() };
         let mut projector = Projector::new(model.clone());
         self.lines.iter().flat_map(|line| &line.turn.messages).for_each(|message| projector.push(message));
+        // What would be sent next time somebody speaks.
+        let next = UserMessage { input_id: "next".into(), text: "go on".into() };
+        projector.push(&Message::User(next.into()));
         let request = ModelRequest::new(model, projector.context().clone());
-        if request.context.is_empty() {
-            return Ok(());
-        }
         validate(&request).map_err(|violation| format!("no model would take it: {violation}"))
     }
 }

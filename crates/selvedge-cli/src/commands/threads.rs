@@ -117,9 +117,9 @@ mod tests {
         };
         assert_eq!(
             table(&[thread("main", 5), thread("evil\u{1b}[2J", 123)]),
-            "thread      steps  updated               open calls  inbox  tokens\n\
-             main            5  2025-11-30T10:53:20Z           1      0      15\n\
-             evil␛[2J      123  2025-11-30T10:53:20Z           1      0      15\n"
+            "thread    steps  updated               open calls  inbox  tokens\n\
+             main          5  2025-11-30T10:53:20Z           1      0      15\n\
+             evil␛[2J    123  2025-11-30T10:53:20Z           1      0      15\n"
         );
     }
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use selvedge::prelude::{BoxError, Tool, ToolContext, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
-use crate::tools::ask;
+use crate::tools::Ask;
 
 /// How long the rehearsal's question waits where nobody may be there to answer it.
 const QUESTION: Duration = Duration::from_secs(2);
@@ -19,7 +19,7 @@ pub(crate) fn tools(pace: Duration) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(LookUp(string_arguments("look_up", "Looks up the weather of a place.", "place").read_only())),
         Arc::new(Survey { spec: survey_spec(), beat }),
-        Arc::new(ask("ask", expires)),
+        Arc::new(Ask::new("ask", expires)),
         Arc::new(SignIn { spec: ToolSpec::new("sign_in", "Waits for a sign-in.").idempotent(), beat }),
         Arc::new(LookOut { spec: string_arguments("look_out", "Looks out for something.", "for"), beat }),
     ]

@@ -20,6 +20,10 @@ pub(crate) struct Live {
     attempt_shown: bool,
     /// Tokens of the step that is being written.
     usage: Usage,
+    /// The newest step that the snapshot had as durable, until something else is shown.
+    attached: Option<Step>,
+    /// Whether what is emitted is on show already: that step, on its way to its commit.
+    again: bool,
 }
 
 /// What the line that is being written belongs to.
@@ -43,7 +47,8 @@ impl Live {
             _ => Line::Nothing,
         };
         let (staged, attempt_shown) = (snapshot.partial.is_some(), open != Line::Nothing);
-        (Self { transcript, open, staged, attempt_shown, ..Self::default() }, page)
+        let attached = snapshot.history.last().map(|turn| turn.step);
+        (Self { transcript, open, staged, attempt_shown, attached, ..Self::default() }, page)
     }
 
     /// The transcript so far.
@@ -69,6 +74,9 @@ impl Live {
         let mut page = Page::default();
         self.note(event);
         self.transcript.apply(event);
+        if self.is_again(event, &mut page) {
+            return page;
+        }
         match event {
             AgentEvent::TextChunk { text } => {
                 self.enter(Line::Text, &mut page);
@@ -146,7 +154,7 @@ impl Live {
     pub(crate) fn committed(&mut self) -> Page {
         // A step without events has no number on show; it is one more than the one before.
         self.step = if self.staged { self.step } else { self.step.map(|step| step + 1) };
-        self.staged = false;
+        (self.staged, self.again) = (false, false);
         self.open = Line::Nothing;
         let usage = std::mem::take(&mut self.usage);
         let step = self.step.map(|step| format!("step {step} ")).unwrap_or_default();
@@ -176,6 +184,19 @@ impl Live {
             _ => {}
         }
         self.staged = true;
+    }
+
+    /// Whether an event belongs to a step that the snapshot had, and that is emitted again because nobody knows whether
+    /// it was committed: it is on show, and stays as it is.
+    fn is_again(&mut self, event: &AgentEvent, page: &mut Page) -> bool {
+        if let AgentEvent::TurnDiscarded { step, scope: Discard::Step, .. } = event
+            && self.attached == Some(*step)
+        {
+            self.again = true;
+            page.line(Style::Dim, &format!("· step {step} may not have been committed; it is committed again"));
+        }
+        self.attached = None;
+        self.again && !matches!(event, AgentEvent::Info { .. })
     }
 
     /// Begins a line for what is streamed, unless it goes on.
@@ -219,7 +240,9 @@ fn tokens(usage: Usage) -> String {
 
 #[cfg(test)]
 mod tests {
-    use selvedge::event::{FailureKind, Outcome};
+    use selvedge::event::{
+        Block, FailureKind, History, Message, Outcome, PartialTurn, Timestamp, TurnRecord, UserMessage,
+    };
 
     use super::*;
 
@@ -283,26 +306,40 @@ mod tests {
         assert!(!live.is_staged());
     }
 
-    #[test]
-    fn what_was_streamed_before_the_attach_goes_on_on_its_line() {
-        let snapshot = ReplaySnapshot {
+    fn snapshot(history: History, partial: Option<PartialTurn>) -> ReplaySnapshot {
+        ReplaySnapshot {
             thread_id: "t".into(),
-            history: selvedge::event::History::default(),
+            history,
             older: None,
-            partial: Some(selvedge::event::PartialTurn {
-                step: 1,
-                attempt: Some(1),
-                blocks: vec![selvedge::event::Block::Text { text: "Hel".into(), native: None }],
-                ..Default::default()
-            }),
+            partial,
             open_calls: Vec::new(),
             choices: Vec::new(),
             oauth: Vec::new(),
             views: Vec::new(),
             usage: Usage::default(),
-        };
-        let (mut live, page) = Live::attach(&snapshot);
+        }
+    }
+
+    #[test]
+    fn what_was_streamed_before_the_attach_goes_on_on_its_line() {
+        let blocks = vec![Block::Text { text: "Hel".into(), native: None }];
+        let partial = PartialTurn { step: 1, attempt: Some(1), blocks, ..PartialTurn::default() };
+        let (mut live, page) = Live::attach(&snapshot(History::default(), Some(partial)));
         assert_eq!(page.plain(), "Hel");
         assert_eq!(shown(&mut live, &[text("lo")]), "lo");
+    }
+
+    #[test]
+    fn a_step_that_is_committed_again_is_not_shown_twice() {
+        let user = UserMessage { input_id: "a".into(), text: "hi".into() };
+        let turn = TurnRecord { step: 4, at: Timestamp(0), messages: vec![Message::User(user.into())] };
+        let (mut live, page) = Live::attach(&snapshot([turn.clone().into()].into_iter().collect(), None));
+        assert_eq!(page.plain(), "› hi\n");
+        let mut again = vec![AgentEvent::TurnDiscarded { step: 4, attempt: 0, scope: Discard::Step }];
+        again.extend(selvedge::event::replay::turn(&turn));
+        assert_eq!(shown(&mut live, &again), "· step 4 may not have been committed; it is committed again\n");
+        assert_eq!(live.committed().plain(), "✓ step 4 durable\n");
+        assert_eq!(live.transcript().items().len(), 1);
+        assert!(shown(&mut live, &again).starts_with("⨯ void"), "later, it is what it says");
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use selvedge::prelude::Tool;
 
-pub(crate) use ask::ask;
+pub(crate) use ask::Ask;
 
 /// The tools, with files below `root`.
 pub(crate) fn tools(root: PathBuf) -> Vec<Arc<dyn Tool>> {
@@ -18,6 +18,6 @@ pub(crate) fn tools(root: PathBuf) -> Vec<Arc<dyn Tool>> {
         Arc::new(now::current_time()),
         Arc::new(files::list_files(root.clone())),
         Arc::new(files::read_file(root)),
-        Arc::new(ask("ask_user", None)),
+        Arc::new(Ask::new("ask_user", None)),
     ]
 }

@@ -21,7 +21,7 @@ mod tests {
     #[test]
     fn the_offset_is_told() {
         let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
-        let now = jiff::Timestamp::from_second(1_764_500_000).unwrap().to_zoned(zone);
+        let now = jiff::Timestamp::from_second(1_764_500_000).unwrap().to_zoned_datetime(zone);
         assert_eq!(at(&now), "UTC: 2025-11-30T10:53:20Z\nlocal: Sunday 2025-11-30 12:53:20, UTC+02:00");
     }
 }

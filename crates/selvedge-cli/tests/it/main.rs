@@ -1,0 +1,6 @@
+//! The program as its users run it: the built binary, with pipes for a terminal.
+
+mod archives;
+mod chat;
+mod errors;
+mod program;

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use selvedge_barrier::{Committed, Synced, Turn};
-use selvedge_event::{AgentEvent, ChoiceId, ThreadId};
+use selvedge_event::{AgentEvent, ChoiceId, Input, OAuthNotice, ThreadId, View};
 use selvedge_observer::{BoxError, ThreadObserver, guard};
 use selvedge_store::ConversationStore;
 
@@ -109,6 +109,16 @@ impl<O: ThreadObserver> Thread<O> {
             || (state.unanswered && state.open.is_empty())
     }
 
+    /// Whether every call that was sent out here has its result, if only in the inbox.
+    pub(crate) fn calls_have_ended(&self) -> bool {
+        let state = self.state.borrow();
+        let mut running = state.open.iter().map(|open| &open.planned.call_id).filter(|id| self.running.contains(id));
+        running.all(|id| {
+            let is_result = |input: &Input| matches!(input, Input::ToolResult(reply) if reply.call_id == *id);
+            state.inbox.iter().any(|entry| is_result(&entry.input))
+        })
+    }
+
     /// Whether a synced turn waits for its commit.
     pub(crate) fn is_uncommitted(&self) -> bool {
         matches!(*self.unfinished.borrow(), Some(Unfinished::Synced { .. }))
@@ -139,6 +149,15 @@ impl<O: ThreadObserver> Thread<O> {
         missed.reverse();
         for turn in missed.into_iter().filter(|turn| turn.step < newest) {
             selvedge_event::replay::turn(turn).iter().for_each(|event| self.emit_lossy(event));
+        }
+    }
+
+    /// Takes over the sign-ins and views that viewers have been shown, unless there are newer ones than those of step
+    /// `seen`.
+    pub(crate) fn keep_shown(&self, seen: selvedge_event::Step, oauth: Vec<OAuthNotice>, views: Vec<View>) {
+        let mut state = self.state.borrow_mut();
+        if state.step == seen {
+            (state.oauth, state.views) = (oauth, views);
         }
     }
 

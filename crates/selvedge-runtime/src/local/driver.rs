@@ -183,7 +183,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
     fn may_leave(&self) -> bool {
         let now = Instant::now();
         if let Some(stop_at) = self.stop_at {
-            let done = self.step.is_none() && self.intake.is_idle() && self.thread.running.is_empty();
+            let done = self.step.is_none() && self.intake.is_idle() && self.thread.calls_have_ended();
             let late = now >= stop_at && self.thread.phase.get() == Phase::Free;
             return (done || late) && self.mailbox.is_empty();
         }

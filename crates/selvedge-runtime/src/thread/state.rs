@@ -125,7 +125,7 @@ impl ThreadState {
             partial: self.partial.as_ref().map(|partial| partial.snapshot()),
             open_calls: open.map(Open::shown).collect(),
             choices: pending.map(|choice| choice.choice.clone()).collect(),
-            oauth: self.oauth.iter().filter(|notice| !settled(&notice.call_id)).cloned().collect(),
+            oauth: self.oauth.clone(),
             views: self.views.clone(),
             usage: self.usage,
         }
@@ -154,8 +154,10 @@ impl ThreadState {
                 choice.resolution = Some(closed.clone());
             }
         }
-        let consumed = &changes.consumed;
-        self.inbox.retain(|entry| !consumed.contains(&entry.seq));
+        // A step takes from the front: what waits behind costs it nothing.
+        while self.inbox.front().is_some_and(|entry| changes.consumed.contains(&entry.seq)) {
+            self.inbox.pop_front();
+        }
     }
 
     /// The turn is committed: its choices may be shown from now on.
@@ -186,9 +188,11 @@ impl ThreadState {
         self.projector = Some(projector);
     }
 
-    /// The sign-in and the view that an event shows become part of every later snapshot.
+    /// What an event says of sign-ins and views holds for every later snapshot, also if its step does not come through:
+    /// viewers have seen it, and see it again when the step is run again.
     pub(crate) fn apply_shown(&mut self, event: &AgentEvent) {
         match event {
+            AgentEvent::ToolResult { result, .. } => self.oauth.retain(|notice| notice.call_id != result.call_id),
             AgentEvent::OAuthRequired { call_id, auth_url } => {
                 self.oauth.retain(|notice| notice.call_id != *call_id);
                 self.oauth.push(OAuthNotice { call_id: call_id.clone(), auth_url: auth_url.clone() });

@@ -88,10 +88,7 @@ impl<O: ThreadObserver> Thread<O> {
         for shown in shown {
             match shown {
                 Shown::Message(message) => self.show_message(message, &mut projector)?,
-                Shown::Event(event) => {
-                    self.state.borrow_mut().apply_shown(&event);
-                    self.emit(&event)?;
-                }
+                Shown::Event(event) => self.show(&event)?,
             }
         }
 
@@ -155,7 +152,12 @@ impl<O: ThreadObserver> Thread<O> {
         let mut events = Vec::with_capacity(1);
         replay::message(step, &message, &mut events);
         self.keep_in_partial(message);
-        events.iter().try_for_each(|event| self.emit(event))
+        events.iter().try_for_each(|event| self.show(event))
+    }
+
+    fn show(&self, event: &AgentEvent) -> Result<(), StepError> {
+        self.state.borrow_mut().apply_shown(event);
+        self.emit(event)
     }
 
     fn keep_in_partial(&self, message: Message) {
@@ -300,8 +302,9 @@ impl<O: ThreadObserver> Thread<O> {
 
     fn emit_again(&self, turn: &Turn<Synced>) -> Result<(), StepError> {
         let step = turn.record().step;
-        self.emit(&AgentEvent::TurnDiscarded { step, attempt: 0, scope: Discard::Step })?;
-        replay::turn(turn.record()).iter().try_for_each(|event| self.emit(event))
+        let discarded = self.emit(&AgentEvent::TurnDiscarded { step, attempt: 0, scope: Discard::Step });
+        // All of them, also past a panic: whoever attaches before the next try is given the whole turn.
+        replay::turn(turn.record()).iter().fold(discarded, |so_far, event| so_far.and(self.emit(event)))
     }
 
     async fn dispatch_resumed(&self, turn: Turn<Committed>) -> Result<StepEnd, StepError> {

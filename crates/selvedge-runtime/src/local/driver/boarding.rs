@@ -51,10 +51,14 @@ impl<O: ThreadObserver + 'static> Driver<O> {
 
     /// Loads the thread anew, and emits what others appended meanwhile. Whether it is loaded.
     pub(super) async fn reload(&mut self) -> bool {
-        let seen = self.thread.state.borrow().step;
+        let (seen, oauth, views) = {
+            let state = self.thread.state.borrow();
+            (state.step, state.oauth.clone(), state.views.clone())
+        };
         match self.load().await {
             Ok(()) => {
                 self.stale = false;
+                self.thread.keep_shown(seen, oauth, views);
                 self.thread.emit_since(seen);
                 true
             }

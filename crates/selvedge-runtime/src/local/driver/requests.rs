@@ -11,6 +11,7 @@ use super::Driver;
 use crate::limits::backoff;
 use crate::local::command::{Command, Reply, tell};
 use crate::local::intake::Then;
+use crate::local::lifecycle::LifecycleKind;
 use crate::tool::fresh_id;
 use crate::{AnswerError, ForkError, SendError};
 
@@ -71,6 +72,9 @@ impl<O: ThreadObserver + 'static> Driver<O> {
             let mut state = self.thread.state.borrow_mut();
             state.epoch = taken.claimed.or(state.epoch);
             state.inbox.extend(taken.entries);
+        }
+        if created {
+            self.shard.notify(&self.thread.id, LifecycleKind::Resident);
         }
         if interrupts {
             self.thread.interrupt.raise();

@@ -44,10 +44,10 @@ pub(crate) fn fold(state: &ThreadState, inputs: &[InboxEntry], running: impl Fn(
         fold.input(entry);
         fold.folded.changes.consumed.push(entry.seq);
     }
-    // Calls in doubt whose answer has not arrived by now are settled as what they are.
-    let in_doubt: Vec<CallId> =
-        fold.open.iter().filter(|open| open.in_doubt).map(|open| open.planned.call_id.clone()).collect();
-    for call in in_doubt {
+    // Calls in doubt whose answer has not arrived by now, nor waits behind these inputs, are settled as what they are.
+    let all = inputs.len() == state.inbox.len();
+    let in_doubt = fold.open.iter().filter(|open| open.in_doubt && all).map(|open| open.planned.call_id.clone());
+    for call in in_doubt.collect::<Vec<_>>() {
         fold.settle(verdict(call, ToolStatus::Unknown));
     }
     fold.folded

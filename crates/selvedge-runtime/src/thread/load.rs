@@ -1,10 +1,10 @@
 //! From the store into memory, and the recovery of what a crash left open.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use selvedge_barrier::{Resumed, ResumedTurn, resume};
-use selvedge_event::{Arguments, CallId, History, Message, ThreadId, ToolCall};
+use selvedge_event::{Arguments, CallId, History, Input, Message, ThreadId, ToolCall};
 use selvedge_store::{ConversationStore, Owner, PlannedCall, StoreError};
 
 use super::Unfinished;
@@ -41,8 +41,10 @@ pub(crate) async fn load(
 
     let calls = find_calls(&history, &record.open_calls);
     let found = |id: &CallId| calls.get(id).cloned();
+    let answered: HashSet<CallId> = record.inbox.iter().filter_map(|entry| answered(&entry.input)).collect();
     let mut lost = record.clone();
-    lost.open_calls.retain(|open| !running.contains(&open.call_id));
+    // A call whose answer waits in the inbox is not lost: a step will settle it, and it need not go out again.
+    lost.open_calls.retain(|open| !running.contains(&open.call_id) && !answered.contains(&open.call_id));
     let last = history.last().filter(|turn| turn.step == record.head.step).cloned();
     let Resumed { turn, in_doubt } = resume(&lost, epoch, last, |_, id| found(id));
 
@@ -52,7 +54,8 @@ pub(crate) async fn load(
         .into_iter()
         .map(|planned| Open {
             call: found(&planned.call_id).unwrap_or_else(|| damaged(&planned)),
-            in_doubt: in_doubt.contains(&planned.call_id),
+            in_doubt: in_doubt.contains(&planned.call_id)
+                || answered.contains(&planned.call_id) && !running.contains(&planned.call_id),
             planned,
         })
         .collect();
@@ -80,6 +83,14 @@ async fn read_history(
         if before.is_none() {
             return Ok(pages.into_iter().rev().flatten().collect());
         }
+    }
+}
+
+/// The call that an input answers.
+fn answered(input: &Input) -> Option<CallId> {
+    match input {
+        Input::ToolResult(reply) => Some(reply.call_id.clone()),
+        _ => None,
     }
 }
 

@@ -1,0 +1,13 @@
+//! What survives what: attaching at any moment, crashes at every point, redelivery, two owners. Scenarios by number.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its scaffolding too")]
+
+mod attach;
+mod attach_sqlite;
+mod barrier;
+mod calls;
+mod crashes;
+mod explorer;
+mod kit;
+mod redelivery;
+mod two_owners;

@@ -154,8 +154,7 @@ async fn begin<'a>(
 
 /// Writes what the batch changes, and commits.
 async fn end(connection: &mut SqliteConnection, texts: &mut Texts, effects: Effects) -> Result<(), sqlx::Error> {
-    let (text, present) = texts.of(effects.present());
-    let arguments = effects.into_arguments(present).map_err(sqlx::Error::Encode)?;
+    let (text, arguments) = texts.commit(&effects).map_err(sqlx::Error::Encode)?;
     run(connection, AssertSqlSafe(text), arguments).await.map(drop)
 }
 

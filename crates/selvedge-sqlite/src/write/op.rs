@@ -5,7 +5,7 @@ use selvedge_store::{
     AcceptReply, AcceptRequest, Create, Epoch, NewInput, OwnerId, StoreError, StoreErrorKind, SyncRequest, SyncToken,
 };
 
-use super::row::RowText;
+use super::row::Row;
 use super::statements::Table;
 
 /// An operation that writes.
@@ -50,9 +50,9 @@ pub(crate) struct Inputs {
 #[derive(Debug)]
 pub(crate) struct InputRows {
     /// Of the inbox, after the sequence number.
-    pub(crate) inbox: RowText,
+    pub(crate) inbox: Row,
     /// Of the ids, after the thread's number.
-    pub(crate) id: RowText,
+    pub(crate) id: Row,
 }
 
 /// A turn and all that comes with it.
@@ -67,7 +67,7 @@ pub(crate) struct Sync {
     pub(crate) usage: Usage,
     pub(crate) spawned: Vec<Spawned>,
     /// Everything else: rows for one statement each, after the thread's number.
-    pub(crate) rows: Vec<(Table, RowText)>,
+    pub(crate) rows: Vec<(Table, Row)>,
 }
 
 /// A child to be created.
@@ -108,8 +108,8 @@ impl Inputs {
     fn encode(inputs: Vec<NewInput>) -> Result<Self, StoreError> {
         let first_at = inputs.first().map(|input| input.at);
         let row = |new: NewInput| {
-            let inbox = RowText::default().number(new.at.0).text(new.id.as_str()).json(&new.input)?;
-            let id = RowText::default().text(new.id.as_str());
+            let inbox = Row::default().number(new.at.0).text(new.id.as_str()).json(&new.input)?;
+            let id = Row::default().text(new.id.as_str());
             Ok((new.id, InputRows { inbox, id }))
         };
         let rows = inputs.into_iter().map(row).collect::<Result<_, _>>().map_err(not_json)?;
@@ -136,17 +136,17 @@ impl Sync {
 }
 
 /// The rows of a sync. Their order within one table is kept; that of the tables is said at [`Table`].
-fn rows(request: &SyncRequest) -> Result<Vec<(Table, RowText)>, serde_json::Error> {
+fn rows(request: &SyncRequest) -> Result<Vec<(Table, Row)>, serde_json::Error> {
     let (turn, changes) = (&request.turn, &request.changes);
     let step = number(turn.step);
     let mut rows = Vec::new();
-    let at = |place: usize| RowText::default().number(step).number(place as i64);
+    let at = |place: usize| Row::default().number(step).number(place as i64);
 
     for (place, message) in turn.messages.iter().enumerate() {
         rows.push((Table::Messages, at(place).number(turn.at.0).json(message)?));
     }
     for seq in &changes.consumed {
-        rows.push((Table::Consumed, RowText::default().number(number(*seq))));
+        rows.push((Table::Consumed, Row::default().number(number(*seq))));
     }
     for (place, call) in changes.planned.iter().enumerate() {
         rows.push((Table::Calls, at(place).text(call.call_id.as_str()).json(call)?));
@@ -156,14 +156,14 @@ fn rows(request: &SyncRequest) -> Result<Vec<(Table, RowText)>, serde_json::Erro
         rows.push((Table::Choices, row.json(choice)?));
     }
     for end in &changes.choices_closed {
-        let row = RowText::default().text(end.call_id.as_str()).text(end.id.as_str());
+        let row = Row::default().text(end.call_id.as_str()).text(end.id.as_str());
         rows.push((Table::ChoicesClosed, row.json(end)?));
     }
     for (place, subscription) in changes.subscriptions_opened.iter().enumerate() {
         rows.push((Table::Subscriptions, at(place).text(subscription.call_id.as_str()).json(subscription)?));
     }
     for call in &changes.subscriptions_closed {
-        rows.push((Table::SubscriptionsClosed, RowText::default().text(call.as_str())));
+        rows.push((Table::SubscriptionsClosed, Row::default().text(call.as_str())));
     }
     for (place, notice) in changes.oauth.iter().enumerate() {
         rows.push((Table::OAuth, at(place).text(notice.call_id.as_str()).json(notice)?));
@@ -173,7 +173,7 @@ fn rows(request: &SyncRequest) -> Result<Vec<(Table, RowText)>, serde_json::Erro
     }
     for call in &changes.settled {
         for table in [Table::CallsSettled, Table::ChoicesSettled, Table::OAuthSettled] {
-            rows.push((table, RowText::default().text(call.as_str())));
+            rows.push((table, Row::default().text(call.as_str())));
         }
     }
     Ok(rows)

@@ -1,21 +1,22 @@
-//! The SQL of a transaction: one statement per table, skipped when there is nothing for it.
+//! The SQL of a transaction: a bounded number of statements, whatever the number of operations.
 //!
-//! Each reads its rows with `json_each` from one argument, so that a batch of any size costs a bounded number of
-//! statements. The texts are few and constant, so that they are compiled once.
+//! Each takes its rows as values, in bunches of some fixed sizes, which are filled up with nulls: so the texts are few,
+//! and compiled once. They call no function and undo nothing of their own accord (`OR ROLLBACK`): a statement that
+//! fails takes its transaction with it, which is thrown away anyway. SQLite then need not write down what it would take
+//! to undo the statement alone, which for `json_each` and its like it does.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use sqlx::Arguments;
 use sqlx::error::BoxDynError;
 use sqlx::sqlite::SqliteArguments;
 
-use super::row::Rows;
+use super::row::{Field, Rows};
 
 /// What a row is for, in the order in which the statements run.
 ///
 /// ORDER: what appears comes before what goes, so that a call that one sync plans and settles is gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(crate) enum Table {
     ThreadsNew,
@@ -60,8 +61,8 @@ const ALL: [Table; TABLES] = [
 ];
 
 impl Table {
-    /// The fields of its rows, in order; texts are marked with `$`.
-    fn fields(self) -> &'static [&'static str] {
+    /// The values of its rows, in order.
+    fn columns(self) -> &'static [&'static str] {
         match self {
             Self::ThreadsNew => &[
                 "id",
@@ -76,11 +77,11 @@ impl Table {
                 "cache_read_tokens",
                 "cache_write_tokens",
                 "reasoning_tokens",
-                "$owner",
+                "owner",
                 "created_at",
-                "$name",
-                "$origin",
-                "$parent",
+                "name",
+                "origin",
+                "parent",
                 "fork_step",
             ],
             Self::ThreadsChanged => &[
@@ -96,91 +97,66 @@ impl Table {
                 "cache_read_tokens",
                 "cache_write_tokens",
                 "reasoning_tokens",
-                "$owner",
+                "owner",
             ],
-            Self::InputIds => &["thread", "$input_id"],
-            Self::Inbox => &["thread", "seq", "at", "$input_id", "$body"],
-            Self::Messages => &["thread", "step", "place", "at", "$body"],
-            Self::Calls | Self::Subscriptions | Self::OAuth => &["thread", "step", "place", "$call_id", "$body"],
-            Self::Choices => &["thread", "step", "place", "$call_id", "$choice_id", "$body"],
-            Self::Views => &["thread", "step", "place", "$view_type", "$body"],
+            Self::InputIds => &["thread", "input_id"],
+            Self::Inbox => &["thread", "seq", "at", "input_id", "body"],
+            Self::Messages => &["thread", "step", "place", "at", "body"],
+            Self::Calls | Self::Subscriptions | Self::OAuth => &["thread", "step", "place", "call_id", "body"],
+            Self::Choices => &["thread", "step", "place", "call_id", "choice_id", "body"],
+            Self::Views => &["thread", "step", "place", "view_type", "body"],
             Self::Consumed => &["thread", "seq"],
-            Self::ChoicesClosed => &["thread", "$call_id", "$choice_id", "$resolution"],
+            Self::ChoicesClosed => &["thread", "call_id", "choice_id", "resolution"],
             Self::SubscriptionsClosed | Self::CallsSettled | Self::ChoicesSettled | Self::OAuthSettled => {
-                &["thread", "$call_id"]
+                &["thread", "call_id"]
             }
         }
     }
 
-    /// How many of the fields are texts.
-    fn texts(self) -> usize {
-        self.fields().iter().filter(|field| field.starts_with('$')).count()
-    }
-
-    /// The statement that the rows are for.
-    ///
-    /// A statement that fails takes its transaction with it (`OR ROLLBACK`), which is thrown away anyway: so SQLite
-    /// need not write down what it would take to undo the statement alone.
-    fn statement(self) -> String {
-        let insert = |into: &str| self.insert("INSERT OR ROLLBACK", into);
+    /// The statement for a number of rows.
+    fn statement(self, rows: usize) -> String {
+        let columns = self.columns();
+        let row = format!("({})", vec!["?"; columns.len()].join(", "));
+        let values = format!("VALUES {}", vec![row; rows].join(", "));
+        let named = columns.join(", ");
+        let insert = |verb: &str, into: &str| {
+            format!("{verb} INTO {into} ({named}) SELECT * FROM ({values}) WHERE column1 IS NOT NULL; ")
+        };
+        let delete = |from: &str| format!("DELETE FROM {from} WHERE ({named}) IN ({values}); ");
         match self {
-            Self::ThreadsNew => insert("threads"),
+            Self::ThreadsNew => insert("INSERT OR ROLLBACK", "threads"),
             Self::ThreadsChanged => {
-                let columns = self.fields().iter().skip(1).map(|field| field.trim_start_matches('$'));
-                let set: Vec<String> = columns.map(|column| format!("{column} = new.{column}")).collect();
-                let (set, rows) = (set.join(", "), self.rows());
-                format!("UPDATE OR ROLLBACK threads SET {set} FROM ({rows}) AS new WHERE threads.id = new.id")
+                let set =
+                    columns.iter().enumerate().skip(1).map(|(place, name)| format!("{name} = column{}", place + 1));
+                let set = set.collect::<Vec<_>>().join(", ");
+                format!("UPDATE OR ROLLBACK threads SET {set} FROM ({values}) WHERE threads.id = column1; ")
             }
-            Self::InputIds => insert("input_ids"),
-            Self::Inbox => insert("inbox"),
-            Self::Messages => insert("messages"),
-            Self::Calls => insert("calls"),
-            Self::Choices => insert("choices"),
-            Self::Subscriptions => insert("subscriptions"),
-            Self::OAuth => self.insert("INSERT OR REPLACE", "oauth"),
-            Self::Views => self.insert("INSERT OR REPLACE", "views"),
-            Self::Consumed => self.delete("inbox"),
+            Self::InputIds => insert("INSERT OR ROLLBACK", "input_ids"),
+            Self::Inbox => insert("INSERT OR ROLLBACK", "inbox"),
+            Self::Messages => insert("INSERT OR ROLLBACK", "messages"),
+            Self::Calls => insert("INSERT OR ROLLBACK", "calls"),
+            Self::Choices => insert("INSERT OR ROLLBACK", "choices"),
+            Self::Subscriptions => insert("INSERT OR ROLLBACK", "subscriptions"),
+            Self::OAuth => insert("INSERT OR REPLACE", "oauth"),
+            Self::Views => insert("INSERT OR REPLACE", "views"),
+            Self::Consumed => delete("inbox"),
             Self::ChoicesClosed => format!(
-                "UPDATE OR ROLLBACK choices SET resolution = ended.resolution FROM ({}) AS ended \
-                 WHERE choices.thread = ended.thread AND choices.call_id = ended.call_id \
-                 AND choices.choice_id = ended.choice_id",
-                self.rows()
+                "UPDATE OR ROLLBACK choices SET resolution = column4 FROM ({values}) \
+                 WHERE thread = column1 AND call_id = column2 AND choice_id = column3; "
             ),
-            Self::SubscriptionsClosed => self.delete("subscriptions"),
-            Self::CallsSettled => self.delete("calls"),
-            Self::ChoicesSettled => self.delete("choices"),
-            Self::OAuthSettled => self.delete("oauth"),
+            Self::SubscriptionsClosed => delete("subscriptions"),
+            Self::CallsSettled => delete("calls"),
+            Self::ChoicesSettled => delete("choices"),
+            Self::OAuthSettled => delete("oauth"),
         }
-    }
-
-    fn insert(self, verb: &str, into: &str) -> String {
-        format!("{verb} INTO {into} ({}) {}", self.columns(), self.rows())
-    }
-
-    fn delete(self, from: &str) -> String {
-        format!("DELETE FROM {from} WHERE ({}) IN ({})", self.columns(), self.rows())
-    }
-
-    fn columns(self) -> String {
-        self.fields().join(", ").replace('$', "")
-    }
-
-    /// The rows as a table: the texts are an argument once for each text of a row, and the fields come last.
-    fn rows(self) -> String {
-        let mut place = 0;
-        let fields = self.fields().iter().map(|field| match field.strip_prefix('$') {
-            Some(text) => {
-                place += 2;
-                format!("CAST(substr(?, value ->> {}, value ->> {}) AS TEXT) AS {text}", place - 2, place - 1)
-            }
-            None => {
-                place += 1;
-                format!("value ->> {} AS {field}", place - 1)
-            }
-        });
-        format!("SELECT {} FROM json_each(?)", fields.collect::<Vec<_>>().join(", "))
     }
 }
+
+/// How many rows a statement may take: not many sizes, so that statements are compiled once, nor far apart.
+const SIZES: [usize; 6] = [1, 4, 16, 64, 128, LARGEST];
+
+/// More rows take several statements.
+const LARGEST: usize = 256;
 
 /// Begins a transaction and reads what deciding takes, as one row, for each row costs its way between threads: the
 /// threads of some names; which of some inputs are known, as their places in the argument; the newest thread's number.
@@ -203,58 +179,80 @@ impl Effects {
     pub(crate) fn of(&mut self, table: Table) -> &mut Rows {
         &mut self.rows[table as usize]
     }
-
-    /// Which statements there are rows for.
-    pub(crate) fn present(&self) -> Present {
-        let places = self.rows.iter().enumerate().filter(|(_, rows)| !rows.is_empty());
-        Present(places.map(|(place, _)| 1 << place).sum())
-    }
-
-    /// The arguments of the statements that are `present`, in their order.
-    pub(crate) fn into_arguments(self, present: Present) -> Result<SqliteArguments, BoxDynError> {
-        let mut arguments = SqliteArguments::default();
-        for (table, rows) in ALL.into_iter().zip(self.rows).filter(|(table, _)| present.has(*table)) {
-            let (fields, texts) = rows.finish();
-            for _ in 0..table.texts() {
-                arguments.add(texts.as_slice())?;
-            }
-            arguments.add(fields)?;
-        }
-        Ok(arguments)
-    }
 }
 
-/// Which statements run: one bit each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Present(u32);
-
-impl Present {
-    const ALL: Self = Self((1 << TABLES) - 1);
-
-    fn has(self, table: Table) -> bool {
-        self.0 & (1 << table as u32) != 0
-    }
-}
-
-/// The texts that write and commit, made once each.
+/// The texts of statements, made once each.
 #[derive(Debug, Default)]
-pub(crate) struct Texts(HashMap<Present, Arc<str>>);
+pub(crate) struct Texts(HashMap<(Table, usize), String>);
 
 impl Texts {
-    /// How many different texts are kept. Batches differ in few ways; should they not, the text with all statements
-    /// does for the rest, so that neither the texts nor their compiled forms grow without end.
-    const BOUND: usize = 200;
+    /// What writes the rows and ends the transaction: the text and its arguments.
+    pub(crate) fn commit(&mut self, effects: &Effects) -> Result<(String, SqliteArguments), BoxDynError> {
+        let mut text = String::new();
+        let mut arguments = SqliteArguments::default();
+        for (table, rows) in ALL.into_iter().zip(&effects.rows) {
+            let width = table.columns().len();
+            for bunch in rows.fields().chunks(width * LARGEST) {
+                let rows = bunch.len() / width;
+                let size = SIZES.into_iter().find(|size| *size >= rows).unwrap_or(LARGEST);
+                text.push_str(self.0.entry((table, size)).or_insert_with(|| table.statement(size)));
+                add(&mut arguments, bunch)?;
+                for _ in bunch.len()..size * width {
+                    arguments.add(None::<i64>)?;
+                }
+            }
+        }
+        text.push_str("COMMIT");
+        Ok((text, arguments))
+    }
+}
 
-    /// A text with the statements that are `present`, and the end of the transaction; and which statements it has.
-    pub(crate) fn of(&mut self, present: Present) -> (Arc<str>, Present) {
-        let known = self.0.contains_key(&present) || self.0.len() < Self::BOUND;
-        let present = if known { present } else { Present::ALL };
-        let text = self.0.entry(present).or_insert_with(|| {
-            let statements = ALL.into_iter().filter(|table| present.has(*table));
-            let mut text: String = statements.map(|table| format!("{}; ", table.statement())).collect();
-            text.push_str("COMMIT");
-            text.into()
-        });
-        (Arc::clone(text), present)
+fn add(arguments: &mut SqliteArguments, fields: &[Field]) -> Result<(), BoxDynError> {
+    fields.iter().try_for_each(|field| match field {
+        Field::Number(number) => arguments.add(*number),
+        Field::Text(text) => arguments.add(std::sync::Arc::clone(text)),
+        Field::Null => arguments.add(None::<i64>),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::sqlite::SqliteConnection;
+    use sqlx::{AssertSqlSafe, Connection, Row};
+
+    use super::*;
+
+    async fn plan(connection: &mut SqliteConnection, sql: &str) -> Vec<String> {
+        let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
+        let rows = sqlx::query(explain).fetch_all(connection).await.unwrap();
+        rows.iter().map(|row| row.get("detail")).collect()
+    }
+
+    #[tokio::test]
+    async fn no_statement_looks_through_a_table() {
+        let mut connection = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        sqlx::raw_sql(include_str!("../migrations/0001_initial.sql")).execute(&mut connection).await.unwrap();
+        let mut statements: Vec<String> =
+            ALL.into_iter().flat_map(|table| SIZES.map(|size| table.statement(size))).collect();
+        statements.push(BEGIN.trim_start_matches("BEGIN IMMEDIATE;").to_owned());
+        for sql in statements {
+            for step in plan(&mut connection, &sql).await {
+                let harmless =
+                    ["CONSTANT ROW", "VIRTUAL TABLE", "sqlite_sequence", "VALUES", "subquery", "asked"];
+                let scans = step.starts_with("SCAN") && !harmless.iter().any(|word| step.contains(word));
+                assert!(!scans && !step.contains("AUTOMATIC"), "{step}: {:.300}", sql);
+            }
+        }
+    }
+
+    #[test]
+    fn more_rows_than_a_statement_takes_go_into_several() {
+        let mut effects = Effects::default();
+        for number in 0..LARGEST as i64 + 3 {
+            effects.of(Table::Consumed).push(&[1, number], &Default::default());
+        }
+        let (text, arguments) = Texts::default().commit(&effects).unwrap();
+        assert_eq!(text.matches("DELETE").count(), 2);
+        assert_eq!((text.matches('?').count(), arguments.len()), (2 * (LARGEST + 4), 2 * (LARGEST + 4)));
     }
 }

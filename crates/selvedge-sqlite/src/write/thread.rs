@@ -4,7 +4,7 @@ use selvedge_event::{Step, Timestamp, Usage};
 use selvedge_store::{Epoch, Origin, StoreError, StoreErrorKind, SyncToken};
 
 use super::op::number;
-use super::row::{RowText, Rows};
+use super::row::{Row, Rows};
 
 /// A thread's row as it is read: its name, the numbers of [`Thread`] in order, its tokens, its owner.
 pub(super) type ReadThread = (String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, Option<String>);
@@ -165,7 +165,7 @@ impl Thread {
             number(self.usage.cache_write),
             number(self.usage.reasoning),
         ];
-        let row = RowText::default().text(self.owner.as_deref());
+        let row = Row::default().text(self.owner.as_deref());
         match &self.state {
             State::Unchanged => {}
             State::Changed => changed.push(&numbers, &row),

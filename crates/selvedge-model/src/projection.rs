@@ -212,6 +212,9 @@ fn sendable_block(block: &Block, same_model: bool) -> Option<Block> {
             let arguments = Arguments::Object("{}".into());
             Some(Block::ToolCall(Arc::new(ToolCall { arguments, native: None, ..ToolCall::clone(call) })))
         }
+        Block::ToolCall(call) if call.native.is_some() && !same_model => {
+            Some(Block::ToolCall(Arc::new(ToolCall { native: None, ..ToolCall::clone(call) })))
+        }
         Block::ToolCall(_) => Some(block.clone()),
     }
 }

@@ -105,3 +105,9 @@ pub enum StepError {
     #[error(transparent)]
     Load(#[from] SendError),
 }
+
+/// An error's message and those of its sources, as one line.
+pub(crate) fn with_sources(error: &(dyn std::error::Error + 'static)) -> String {
+    let sources = std::iter::successors(error.source(), |source| source.source());
+    std::iter::once(error.to_string()).chain(sources.map(ToString::to_string)).collect::<Vec<_>>().join(": ")
+}

@@ -14,6 +14,7 @@ use selvedge_observer::ThreadObserver;
 use super::Thread;
 use super::answer::Answer;
 use crate::limits::backoff;
+use crate::error::with_sources;
 use crate::{StepError, ThreadConfig, ToolSet};
 
 /// The longest wait that a provider may ask for; a longer one is a failure for good.
@@ -52,7 +53,8 @@ impl<O: ThreadObserver> Thread<O> {
             };
             match end {
                 AttemptEnd::Finished(reason) => {
-                    let blocks = self.end_answer(answer, true)?;
+                    // What the provider cut off is shown, and its reasoning never replayed.
+                    let blocks = self.end_answer(answer, reason == StopReason::Done)?;
                     let outcome = outcome_of(reason, &blocks);
                     return Ok(message(blocks, outcome));
                 }
@@ -65,8 +67,9 @@ impl<O: ThreadObserver> Thread<O> {
                     tracing::warn!(thread = %self.id, step, attempt, %error, "a completion failed");
                     let wait = error.retry_after().unwrap_or_else(|| backoff(limits.attempt_backoff, attempt));
                     if !error.is_retryable() || attempt >= limits.attempts || wait > LONGEST_RETRY_AFTER {
-                        return Ok(message(Vec::new(), failed(error.kind(), error.to_string())));
+                        return Ok(message(Vec::new(), failed(error.kind(), with_sources(&error))));
                     }
+                    let error = with_sources(&error);
                     self.info(format!("the model failed ({error}); trying again in {:.1} s", wait.as_secs_f32()));
                     if self.wait_or_interrupt(wait).await {
                         return Ok(message(Vec::new(), Outcome::Interrupted));

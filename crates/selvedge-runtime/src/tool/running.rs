@@ -13,6 +13,7 @@ use selvedge_store::{ConversationStore, NewInput};
 use tokio::sync::watch;
 
 use super::{Tool, ToolContext, ToolOutput};
+use crate::error::with_sources;
 use crate::limits::backoff;
 use crate::sink::InputSink;
 use crate::{Clock, Limits, SendError};
@@ -195,11 +196,6 @@ async fn run(
         }
         () = out_of_grace => ToolOutput::error("Error: the call was cancelled; it may have run."),
     }
-}
-
-fn with_sources(error: &(dyn std::error::Error + 'static)) -> String {
-    let sources = std::iter::successors(error.source(), |source| source.source());
-    std::iter::once(error.to_string()).chain(sources.map(ToString::to_string)).collect::<Vec<_>>().join(": ")
 }
 
 /// Brings the result of a call back to its thread.

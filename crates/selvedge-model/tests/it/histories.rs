@@ -136,7 +136,7 @@ fn news(step: Step) -> Message {
         call_id: "call_1_0".into(),
         tool: "watch".into(),
         arguments: Arguments::Object("{}".into()),
-        text: if step % 2 == 0 { "" } else { "it rains" }.into(),
+        text: if step.is_multiple_of(2) { "" } else { "it rains" }.into(),
         last: false,
     };
     Message::SubscriptionEvent(news.into())

@@ -149,9 +149,17 @@ impl<'a> Batch<'a> {
         thread.add_usage(sync.usage);
         thread.changed();
         thread.mark_committed(sync.committed);
-        let id = thread.id;
+        let (id, mut choices, mut oauth) = (thread.id, thread.has_choices, thread.has_oauth);
         for (table, row) in &sync.rows {
+            choices |= *table == Table::Choices;
+            oauth |= *table == Table::OAuth;
             self.effects.of(*table).push(&[id], row);
+        }
+        let settled = [(Table::CallsSettled, true), (Table::ChoicesSettled, choices), (Table::OAuthSettled, oauth)];
+        for (table, _) in settled.into_iter().filter(|(_, has_any)| *has_any) {
+            for row in &sync.settled {
+                self.effects.of(table).push(&[id], row);
+            }
         }
         Ok(())
     }

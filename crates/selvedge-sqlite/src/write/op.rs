@@ -68,6 +68,8 @@ pub(crate) struct Sync {
     pub(crate) spawned: Vec<Spawned>,
     /// Everything else: rows for one statement each, after the thread's number.
     pub(crate) rows: Vec<(Table, Row)>,
+    /// Calls that are open no more, with what hangs on them.
+    pub(crate) settled: Vec<Row>,
 }
 
 /// A child to be created.
@@ -131,7 +133,8 @@ impl Sync {
             .map(|spawn| Ok(Spawned { thread: spawn.thread, inputs: Inputs::encode(spawn.inputs)? }))
             .collect::<Result<_, StoreError>>()?;
         let usage = changes.usage;
-        Ok(Self { thread, epoch, step: turn.step, at: turn.at, token, committed, usage, spawned, rows })
+        let settled = changes.settled.iter().map(|call| Row::default().text(call.as_str())).collect();
+        Ok(Self { thread, epoch, step: turn.step, at: turn.at, token, committed, usage, spawned, rows, settled })
     }
 }
 
@@ -170,11 +173,6 @@ fn rows(request: &SyncRequest) -> Result<Vec<(Table, Row)>, serde_json::Error> {
     }
     for (place, view) in changes.views.iter().enumerate() {
         rows.push((Table::Views, at(place).text(&*view.view_type).json(view)?));
-    }
-    for call in &changes.settled {
-        for table in [Table::CallsSettled, Table::ChoicesSettled, Table::OAuthSettled] {
-            rows.push((table, Row::default().text(call.as_str())));
-        }
     }
     Ok(rows)
 }

@@ -6,8 +6,10 @@ use selvedge_store::{Epoch, Origin, StoreError, StoreErrorKind, SyncToken};
 use super::op::number;
 use super::row::{Row, Rows};
 
-/// A thread's row as it is read: its name, the numbers of [`Thread`] in order, its tokens, its owner.
-pub(super) type ReadThread = (String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, Option<String>);
+/// A thread's row as it is read: its name, the numbers of [`Thread`] in order, its tokens, its owner; and whether it has
+/// choices, and sign-ins.
+pub(super) type ReadThread =
+    (String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, Option<String>, u8, u8);
 
 #[derive(Debug)]
 pub(super) struct Thread {
@@ -20,6 +22,10 @@ pub(super) struct Thread {
     pub(super) last_seq: u64,
     pub(super) updated_at: Timestamp,
     usage: Usage,
+    /// Whether the database has choices of it.
+    pub(super) has_choices: bool,
+    /// Whether the database has sign-ins of it.
+    pub(super) has_oauth: bool,
     pub(super) state: State,
 }
 
@@ -39,22 +45,9 @@ pub(super) enum State {
 impl Thread {
     /// From a row of the statement that begins a batch; with the thread's name.
     pub(super) fn read(row: ReadThread) -> (String, Self) {
-        let (
-            name,
-            id,
-            step,
-            committed,
-            epoch,
-            token,
-            last_seq,
-            updated_at,
-            input,
-            output,
-            read,
-            write,
-            reasoning,
-            owner,
-        ) = row;
+        let (name, id, step, committed, epoch, token, last_seq, updated_at, input, output, read, write, reasoning, ..) =
+            row;
+        let (.., owner, choices, oauth) = row;
         let usage = Usage {
             input: input.cast_unsigned(),
             output: output.cast_unsigned(),
@@ -72,6 +65,8 @@ impl Thread {
             last_seq: last_seq.cast_unsigned(),
             updated_at: Timestamp(updated_at),
             usage,
+            has_choices: choices != 0,
+            has_oauth: oauth != 0,
             state: State::Unchanged,
         };
         (name, thread)
@@ -93,6 +88,8 @@ impl Thread {
             last_seq: 0,
             updated_at: created_at,
             usage: Usage::default(),
+            has_choices: false,
+            has_oauth: false,
             state: State::New { name, origin, created_at },
         }
     }

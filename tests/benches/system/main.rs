@@ -1,0 +1,41 @@
+//! The numbers of docs/performance.md: each measured beside its baseline in the same run.
+//!
+//! `cargo xtask bench [ROW…]` runs them all, or those whose name contains one of the words.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "a benchmark fails by panicking, and prints ratios"
+)]
+
+mod durable;
+mod measure;
+mod memory;
+mod resident;
+mod wiring;
+
+use measure::Table;
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    let mut table = Table::default();
+    // The resident threads first: their memory is read off the whole process.
+    let rows: [(&str, fn(&mut Table)); 8] = [
+        ("resident", resident::waiting_thread),
+        ("events", memory::events_per_second),
+        ("plain", memory::plain_step),
+        ("step-length", memory::step_at_length),
+        ("attach-length", memory::attach_at_length),
+        ("durable-1", durable::one_thread),
+        ("durable-100", durable::hundred_threads),
+        ("cold", durable::cold_thread_fsyncs_and_bytes),
+    ];
+    for (name, run) in rows {
+        if wanted(name) {
+            eprintln!("measuring {name} …");
+            run(&mut table);
+        }
+    }
+    println!("{table}");
+}

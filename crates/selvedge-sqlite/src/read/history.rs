@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join;
 use selvedge_event::{
     AssistantMessage, CompactionSummary, Message, Step, SubscriptionMessage, ThreadId, Timestamp, ToolResult,
     TurnRecord, UserMessage,
@@ -70,16 +71,37 @@ pub(crate) async fn history(
     }
     let (stretches, older) = measure(&mut reader, &lineage, max_bytes).await?;
     let mut page = HistoryPage { older, ..HistoryPage::default() };
-    for stretch in stretches.iter().rev() {
-        let steps = [stretch.thread, stretch.first, stretch.last].map(Value::Integer);
-        let rows = reader.select(MESSAGES, steps).await?;
-        let messages = Messages::read(&rows).map_err(|error| reader.failed(error))?;
-        if messages.rows.is_empty() {
-            return Err(not_found(thread));
+    let mut oldest_first = stretches.iter().rev();
+    let mut rows = read(&mut reader, oldest_first.next()).await?;
+    while !rows.is_empty() {
+        // The connection reads the next stretch while this one is parsed.
+        let next = read(&mut reader, oldest_first.next());
+        let (next, parsed) = join(next, async { parse(&rows, thread, &mut page) }).await;
+        match parsed {
+            Ok(true) => rows = next?,
+            Ok(false) => return Err(not_found(thread)),
+            Err(error) => return Err(reader.failed(error)),
         }
-        messages.add_to(&mut page, thread);
     }
     Ok(page)
+}
+
+/// Reads a stretch. No rows if there is none.
+async fn read(reader: &mut Reader, stretch: Option<&Stretch>) -> Result<Vec<SqliteRow>, StoreError> {
+    match stretch {
+        Some(Stretch { thread, first, last, .. }) => {
+            reader.select(MESSAGES, [*thread, *first, *last].map(Value::Integer)).await
+        }
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Adds a stretch's turns to the page. Whether there were any messages.
+fn parse(rows: &[SqliteRow], thread: &ThreadId, page: &mut HistoryPage) -> Result<bool, sqlx::Error> {
+    let messages = Messages::read(rows)?;
+    let any = !messages.rows.is_empty();
+    messages.add_to(page, thread);
+    Ok(any)
 }
 
 /// The stretches of the page, newest first, and the oldest step of it if there are older ones.

@@ -4,8 +4,10 @@ mod command;
 mod driver;
 mod intake;
 mod lifecycle;
+mod parts;
 mod shard;
 mod system;
 
 pub use lifecycle::{Lifecycle, LifecycleKind};
-pub use system::{RunningSystem, StartError, SystemParts};
+pub use parts::{StartError, SystemParts};
+pub use system::RunningSystem;

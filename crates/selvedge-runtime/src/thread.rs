@@ -2,6 +2,7 @@
 
 mod answer;
 mod completion;
+mod doubt;
 mod fold;
 mod interrupt;
 mod load;

@@ -1,6 +1,5 @@
 //! The handle to a running system.
 
-use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -8,58 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use async_trait::async_trait;
 use selvedge_event::{AgentEvent, ChoiceId, Input, InputId, Step, ThreadId};
 use selvedge_observer::{ObserverFactory, ThreadObserver};
-use selvedge_store::{Acceptance, ConversationStore, NewInput, StoreError};
+use selvedge_store::{Acceptance, ConversationStore, NewInput};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use super::command::{Command, Reply};
 use super::lifecycle::Lifecycle;
+use super::parts::{EnvParts, StartError, SystemParts};
 use super::shard::{Shard, ShardMessage};
 use crate::sink::InputSink;
-use crate::thread::Env;
-use crate::tool::{Dispatcher, fresh_id};
-use crate::{AnswerError, Clock, Configure, ForkError, Limits, SendError, check_input};
+use crate::tool::fresh_id;
+use crate::{AnswerError, Clock, ForkError, SendError, check_input};
 
 /// Lifecycle notices that a slow listener may be behind before it misses some.
 const LIFECYCLE_BACKLOG: usize = 1024;
-
-/// Everything that a system is made of.
-#[derive(Clone)]
-pub struct SystemParts<F> {
-    /// Where threads are durable.
-    pub store: Arc<dyn ConversationStore>,
-    /// Makes the observer of each shard.
-    pub observer: F,
-    /// What threads run with.
-    pub configure: Arc<dyn Configure>,
-    /// The time of day.
-    pub clock: Arc<dyn Clock>,
-    /// Bounds and patience.
-    pub limits: Limits,
-    /// The runtime on which tools run.
-    pub tools: tokio::runtime::Handle,
-    /// How many shards; ignored by [`RunningSystem::start_local`].
-    pub shards: NonZeroUsize,
-    /// Who this is, for whoever asks for a thread that is driven here.
-    pub label: String,
-}
-
-impl<F> std::fmt::Debug for SystemParts<F> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SystemParts").field("label", &self.label).field("shards", &self.shards).finish_non_exhaustive()
-    }
-}
-
-/// Why a system did not start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The store failed.
-    #[error("the store failed")]
-    Store(#[source] StoreError),
-    /// A shard's OS thread could not be started.
-    #[error("a shard could not be started")]
-    Shard(#[source] std::io::Error),
-}
 
 /// A system that runs: its shards, its drivers, its observers. Clones are the same system.
 ///
@@ -96,9 +56,10 @@ impl<R: Send + 'static> RunningSystem<R> {
         let (senders, receivers): (Vec<_>, Vec<_>) =
             (0..parts.shards.get()).map(|_| mpsc::channel(parts.limits.mailbox)).unzip();
         let inner = Inner::new(senders, &parts);
+        let envs: Vec<_> =
+            receivers.iter().map(|_| EnvParts::new(&parts, Arc::new(SystemSink(Arc::downgrade(&inner))))).collect();
         let factory = Arc::new(parts.observer);
-        for (index, receiver) in receivers.into_iter().enumerate() {
-            let env = EnvParts::new(&inner, &parts.store, &parts.configure, &parts.clock, &parts.limits, &parts.tools);
+        for (index, (receiver, env)) in receivers.into_iter().zip(envs).enumerate() {
             let (factory, owner, lifecycle) = (factory.clone(), owner.clone(), inner.lifecycle.clone());
             let os_thread = std::thread::Builder::new().name(format!("selvedge-shard-{index}"));
             // With I/O, where the build has it: models over the network are polled on their shard.
@@ -133,7 +94,7 @@ impl<R: Send + 'static> RunningSystem<R> {
         let owner = Arc::new(parts.store.register(&parts.label).await.map_err(StartError::Store)?);
         let (sender, receiver) = mpsc::channel(parts.limits.mailbox);
         let inner = Inner::new(vec![sender], &parts);
-        let env = EnvParts::new(&inner, &parts.store, &parts.configure, &parts.clock, &parts.limits, &parts.tools);
+        let env = EnvParts::new(&parts, Arc::new(SystemSink(Arc::downgrade(&inner))));
         let env = Rc::new(env.with_observer(parts.observer.observer()));
         tokio::task::spawn_local(Shard::new(env, owner, inner.lifecycle.clone()).run(receiver));
         let system = Self { inner };
@@ -257,7 +218,7 @@ impl<R: Send + 'static> RunningSystem<R> {
     }
 
     /// Ends in order: no more inputs from outside, completions and calls that run may end within the grace of
-    /// [`Limits::shutdown_grace`], steps that are in the barrier go through it, claims are given up. What is in the
+    /// [`Limits::shutdown_grace`](crate::Limits::shutdown_grace), steps that are in the barrier go through it, claims are given up. What is in the
     /// inboxes waits for the next start. Calling it again waits for the same end.
     ///
     /// # Cancel safety
@@ -360,41 +321,6 @@ fn shard_of(thread: &ThreadId, shards: usize) -> usize {
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     usize::try_from(hash % shards as u64).unwrap_or(0)
-}
-
-/// What a shard's environment is made of, on its way to the shard.
-struct EnvParts {
-    store: Arc<dyn ConversationStore>,
-    configure: Arc<dyn Configure>,
-    clock: Arc<dyn Clock>,
-    limits: Limits,
-    dispatcher: Dispatcher,
-}
-
-impl EnvParts {
-    fn new<R: Send + 'static>(
-        inner: &Arc<Inner<R>>,
-        store: &Arc<dyn ConversationStore>,
-        configure: &Arc<dyn Configure>,
-        clock: &Arc<dyn Clock>,
-        limits: &Limits,
-        tools: &tokio::runtime::Handle,
-    ) -> Self {
-        let dispatcher = Dispatcher {
-            store: store.clone(),
-            sink: Arc::new(SystemSink(Arc::downgrade(inner))),
-            clock: clock.clone(),
-            limits: limits.clone(),
-            runtime: tools.clone(),
-        };
-        let (configure, clock) = (configure.clone(), clock.clone());
-        Self { store: store.clone(), configure, clock, limits: limits.clone(), dispatcher }
-    }
-
-    fn with_observer<O>(self, observer: O) -> Env<O> {
-        let Self { store, configure, clock, limits, dispatcher } = self;
-        Env { store, observer, configure, clock, limits, dispatcher }
-    }
 }
 
 /// The way back for running calls. It does not keep the system alive.

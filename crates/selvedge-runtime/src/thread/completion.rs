@@ -13,8 +13,8 @@ use selvedge_observer::ThreadObserver;
 
 use super::Thread;
 use super::answer::Answer;
-use crate::limits::backoff;
 use crate::error::with_sources;
+use crate::limits::backoff;
 use crate::{StepError, ThreadConfig, ToolSet};
 
 /// The longest wait that a provider may ask for; a longer one is a failure for good.

@@ -2,33 +2,25 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::FutureExt;
 use selvedge_barrier::{CommitFailed, Committed, Staged, SyncFailed, Synced, Turn, TurnDraft};
 use selvedge_event::{
-    AgentEvent, Arguments, AssistantMessage, ChoiceEnd, ChoiceId, Discard, FailureKind, Input, Message, Outcome, Step,
-    ToolCall, ToolReply, ToolResult, ToolStatus, TurnRecord, Usage, replay,
+    AgentEvent, Arguments, AssistantMessage, ChoiceEnd, ChoiceId, Discard, FailureKind, Message, Outcome, Step,
+    ToolCall, ToolResult, ToolStatus, TurnRecord, Usage, replay,
 };
 use selvedge_model::{ModelRequest, Projector};
 use selvedge_observer::{ThreadObserver, guard_hook};
-use selvedge_store::{
-    AcceptRequest, Acceptance, Changes, Create, InboxEntry, NewInput, PlannedCall, StoreErrorKind, SyncToken,
-};
+use selvedge_store::{Changes, InboxEntry, PlannedCall, StoreErrorKind, SyncToken};
 
 use super::completion::failed;
 use super::fold::{Folded, Shown, fold};
 use super::state::{Open, Partial};
 use super::{Phase, Thread, Unfinished};
 use crate::limits::backoff;
-use crate::tool::{KeyOutcome, verdict};
+use crate::tool::verdict;
 use crate::{StepError, ThreadConfig};
-
-/// How long a tool may take to say what became of a call.
-const OUTCOME_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a step did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -342,44 +334,6 @@ impl<O: ThreadObserver> Thread<O> {
         if let Some(partial) = partial {
             let attempt = partial.attempt.map_or(0, |(attempt, _)| attempt);
             self.emit_lossy(&AgentEvent::TurnDiscarded { step: partial.step, attempt, scope: Discard::Step });
-        }
-    }
-
-    /// Tools that can tell are asked what became of calls that may have run before a crash.
-    async fn ask_about_doubtful_calls(&self, config: &ThreadConfig) {
-        if self.asked.replace(true) {
-            return;
-        }
-        let doubtful: Vec<Open> = self.state.borrow().open.iter().filter(|open| open.in_doubt).cloned().collect();
-        for open in doubtful {
-            let Some(tool) = config.tools.get(&open.call.name) else { continue };
-            let key = format!("{}/{}", self.id, open.call.id);
-            let asked = AssertUnwindSafe(tool.outcome(&key)).catch_unwind();
-            let reply = match tokio::time::timeout(OUTCOME_TIMEOUT, asked).await {
-                Ok(Ok(KeyOutcome::Ran(output))) => output.into_reply(open.call.id.clone()),
-                Ok(Ok(KeyOutcome::NotRun)) => {
-                    let text = "Not executed: the process stopped before the call was sent out.";
-                    // An error, for the model is to go on; what a user stopped, it leaves alone.
-                    ToolReply::text(open.call.id.clone(), ToolStatus::Error, text)
-                }
-                _ => continue,
-            };
-            self.accept_reply(reply).await;
-        }
-    }
-
-    /// A reply that a tool remembers enters like any other. If it cannot, its call is settled as unknown.
-    async fn accept_reply(&self, reply: ToolReply) {
-        let id: selvedge_event::InputId = format!("result:{}", reply.call_id).into();
-        let (input, at) = (Input::ToolResult(reply), self.env.clock.now());
-        let inputs = vec![NewInput { id: id.clone(), input: input.clone(), at }];
-        let request = AcceptRequest { thread: self.id.clone(), inputs, create: Create::No };
-        match self.env.store.accept(request).await.map(|reply| reply.acceptances.first().copied()) {
-            Ok(Some(Acceptance::Accepted(seq))) => {
-                self.state.borrow_mut().inbox.push_back(InboxEntry { seq, id, input, at });
-            }
-            Ok(_) => {}
-            Err(error) => tracing::warn!(thread = %self.id, %error, "what a tool remembers could not be accepted"),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Two viewers of one thread, one of them late: both end with the same transcript, item for item.
 
+#![allow(clippy::disallowed_methods, reason = "viewers are tasks of the embedder's own runtime")]
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::time::Duration;

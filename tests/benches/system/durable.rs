@@ -134,7 +134,8 @@ pub(crate) fn cold_thread_fsyncs_and_bytes(table: &mut Table) {
 /// Turns of input, call, result and answer; how many commits waited for the disk.
 async fn whole_turns(store: &SqliteStore, turns: u64) -> u64 {
     let asked = AtomicU64::new(0);
-    let model = made(move |_| if asked.fetch_add(1, Ordering::Relaxed) % 2 == 0 { call() } else { chunks(40) });
+    let model =
+        made(move |_| if asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { call() } else { chunks(40) });
     let answered = EventCollector::new();
     let observer = answered.clone();
     let system = System::builder()

@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask bench [ROW…]` runs them all, or those whose name contains one of the words.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark spawns on its own runtime")]
 #![allow(
     clippy::unwrap_used,
     clippy::cast_precision_loss,
@@ -16,16 +17,20 @@ mod wiring;
 
 use measure::Table;
 
+/// A measurement: its name, and what adds its rows.
+type Row = (&'static str, fn(&mut Table));
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let mut table = Table::default();
     // The resident threads first: their memory is read off the whole process.
-    let rows: [(&str, fn(&mut Table)); 8] = [
+    let rows: [Row; 9] = [
         ("resident", resident::waiting_thread),
         ("events", memory::events_per_second),
         ("plain", memory::plain_step),
         ("step-length", memory::step_at_length),
+        ("assembling", memory::assembling),
         ("attach-length", memory::attach_at_length),
         ("durable-1", durable::one_thread),
         ("durable-100", durable::hundred_threads),

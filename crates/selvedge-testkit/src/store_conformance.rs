@@ -84,7 +84,7 @@ pub fn check(case: impl Future<Output = ()>) {
     runtime.block_on(async { tokio::time::timeout(LIMIT, case).await.expect("the store hangs") });
 }
 
-/// Makes one test of each case of the [suite](crate::store_conformance), for the [`StoreHarness`] that it is given.
+/// Makes one test of each case of the [suite](mod@crate::store_conformance), for the [`StoreHarness`] that it is given.
 ///
 /// The tests run under the runtime that this crate brings along and are named `module::case`.
 #[macro_export]

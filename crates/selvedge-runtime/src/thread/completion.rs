@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use selvedge_event::{
@@ -93,42 +93,39 @@ impl<O: ThreadObserver> Thread<O> {
         self.emit(&AgentEvent::CompletionStarted { step, attempt })?;
         let stream = catch_unwind(AssertUnwindSafe(|| config.model.complete(request)));
         let Ok(mut stream) = stream else { return Ok(AttemptEnd::Failed(provider_panicked())) };
-        let mut events = Vec::new();
-        let mut since_yield = 0;
         loop {
-            match self.next(&mut stream).await {
-                None => return Ok(AttemptEnd::Interrupted),
-                Some(Err(error)) => return Ok(AttemptEnd::Failed(error)),
-                Some(Ok(ModelEvent::Finished(reason))) => return Ok(AttemptEnd::Finished(reason)),
-                Some(Ok(event)) => {
-                    self.push(event, &config.tools, &mut events);
-                    for event in events.drain(..) {
-                        self.emit(&event)?;
-                    }
-                }
+            if let Some(end) = self.stream(&mut stream, &config.tools).await? {
+                return Ok(end);
             }
-            since_yield += 1;
-            if since_yield >= self.env.limits.events_between_yields {
-                since_yield = 0;
-                tokio::task::yield_now().await;
-            }
+            tokio::task::yield_now().await;
         }
     }
 
-    /// What the model streams next; `None` if the thread is interrupted.
-    async fn next(&self, stream: &mut ModelStream) -> Option<Result<ModelEvent, ModelError>> {
+    /// Takes in what the model streams, until the attempt ends; `None` when subscribers and inputs are due for a turn.
+    async fn stream(&self, stream: &mut ModelStream, tools: &ToolSet) -> Result<Option<AttemptEnd>, StepError> {
+        let mut events = Vec::new();
+        let mut left = self.env.limits.events_between_yields;
+        // One future for many events: a fast model's text costs no more machinery than it must.
         poll_fn(|cx| {
-            if self.interrupt.poll_raised(cx).is_ready() {
-                return Poll::Ready(None);
-            }
-            match catch_unwind(AssertUnwindSafe(|| stream.as_mut().poll_next(cx))) {
-                Ok(Poll::Ready(None)) => {
-                    let cut = ModelError::new(FailureKind::Truncated, "the stream ended before the answer did");
-                    Poll::Ready(Some(Err(cut)))
+            while left > 0 {
+                if self.interrupt.is_raised() {
+                    return Poll::Ready(Ok(Some(AttemptEnd::Interrupted)));
                 }
-                Ok(poll) => poll,
-                Err(_) => Poll::Ready(Some(Err(provider_panicked()))),
+                let event = match poll_model(stream, cx) {
+                    Poll::Ready(Ok(ModelEvent::Finished(reason))) => {
+                        return Poll::Ready(Ok(Some(AttemptEnd::Finished(reason))));
+                    }
+                    Poll::Ready(Ok(event)) => event,
+                    Poll::Ready(Err(error)) => return Poll::Ready(Ok(Some(AttemptEnd::Failed(error)))),
+                    Poll::Pending => return self.interrupt.poll_raised(cx).map(|()| Ok(Some(AttemptEnd::Interrupted))),
+                };
+                self.push(event, tools, &mut events);
+                for event in events.drain(..) {
+                    self.emit(&event)?;
+                }
+                left -= 1;
             }
+            Poll::Ready(Ok(None))
         })
         .await
     }
@@ -162,6 +159,19 @@ impl<O: ThreadObserver> Thread<O> {
             () = self.interrupt.raised() => true,
             () = tokio::time::sleep(wait) => false,
         }
+    }
+}
+
+/// What the model streams next. A stream that ends without the protocol's end, or panics, has failed.
+fn poll_model(stream: &mut ModelStream, cx: &mut Context<'_>) -> Poll<Result<ModelEvent, ModelError>> {
+    match catch_unwind(AssertUnwindSafe(|| stream.as_mut().poll_next(cx))) {
+        Ok(Poll::Ready(Some(next))) => Poll::Ready(next),
+        Ok(Poll::Ready(None)) => {
+            let cut = ModelError::new(FailureKind::Truncated, "the stream ended before the answer did");
+            Poll::Ready(Err(cut))
+        }
+        Ok(Poll::Pending) => Poll::Pending,
+        Err(_) => Poll::Ready(Err(provider_panicked())),
     }
 }
 

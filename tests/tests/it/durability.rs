@@ -1,0 +1,11 @@
+//! What survives what: attaching at any moment, crashes at every point, redelivery, two owners. Scenarios by number.
+
+mod attach;
+mod attach_sqlite;
+mod barrier;
+mod calls;
+mod crashes;
+mod explorer;
+mod kit;
+mod redelivery;
+mod two_owners;

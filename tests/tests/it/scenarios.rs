@@ -1,0 +1,14 @@
+//! The scenarios: faults that users of comparable systems reported, each a test that can fail, named by its number.
+
+mod attach;
+mod attach_law;
+mod calls;
+mod configuration;
+mod drivers;
+mod forks;
+mod isolation;
+mod kit;
+mod long_lives;
+mod observer_panics;
+mod shards;
+mod shutdown;

@@ -153,12 +153,22 @@ impl<O: ThreadObserver> Thread<O> {
         }
     }
 
-    /// Takes over the sign-ins and views that viewers have been shown, unless there are newer ones than those of step
-    /// `seen`.
-    pub(crate) fn keep_shown(&self, seen: selvedge_event::Step, oauth: Vec<OAuthNotice>, views: Vec<View>) {
-        let mut state = self.state.borrow_mut();
-        if state.step == seen {
-            (state.oauth, state.views) = (oauth, views);
+    /// Brings viewers and the loaded state together about sign-ins and views. Where nobody has appended anything since
+    /// step `seen`, what viewers were shown holds; otherwise they are shown what somebody else has added.
+    pub(crate) fn catch_up_on_shown(&self, seen: selvedge_event::Step, oauth: Vec<OAuthNotice>, views: Vec<View>) {
+        let (newer_oauth, newer_views) = {
+            let mut state = self.state.borrow_mut();
+            if state.step == seen {
+                (state.oauth, state.views) = (oauth, views);
+                return;
+            }
+            (state.oauth.clone(), state.views.clone())
+        };
+        for OAuthNotice { call_id, auth_url } in newer_oauth.into_iter().filter(|notice| !oauth.contains(notice)) {
+            self.emit_lossy(&AgentEvent::OAuthRequired { call_id, auth_url });
+        }
+        for view in newer_views.into_iter().filter(|view| !views.contains(view)) {
+            self.emit_lossy(&AgentEvent::ViewUpdated(view));
         }
     }
 

@@ -58,8 +58,8 @@ impl<O: ThreadObserver + 'static> Driver<O> {
         match self.load().await {
             Ok(()) => {
                 self.stale = false;
-                self.thread.keep_shown(seen, oauth, views);
                 self.thread.emit_since(seen);
+                self.thread.catch_up_on_shown(seen, oauth, views);
                 true
             }
             Err(error) => {

@@ -52,7 +52,7 @@ fn plays_its_part() {
 }
 
 /// How many turns or rounds a child does.
-pub(crate) const ROUNDS: u64 = 50;
+pub(crate) const ROUNDS: u64 = 100;
 
 /// Claims the thread `name` and keeps it until it is killed.
 async fn hold(store: &SqliteStore, name: &str) {

@@ -29,7 +29,7 @@ async fn s83_everybody_waits_for_the_lock_and_completes() {
         child::ready(child);
     }
     // All have something to write now, and must be patient: the time is what the scenario is about.
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
     held.close().await.unwrap();
     for child in &mut children {
         assert!(child.wait().unwrap().success());

@@ -20,7 +20,8 @@ use workspace::Workspace;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci [--only A,B,…]  run all checks, or only those that are named
+  ci                 install the tools that are missing, and run all checks
+  ci --only A,B,…    run only the checks that are named
   CHECK              run one check, as in: cargo xtask tidy
   bench [ARG…]       run the whole-system benchmarks; arguments are passed on
   tools              install the programs that ci needs, where they are missing
@@ -43,7 +44,13 @@ fn run(args: &[String]) -> Result<ExitCode, Box<dyn Error>> {
         return Err(usage().into());
     };
     match (command.as_str(), rest) {
-        ("ci", []) => Ok(ci::run(&workspace, checks::ALL)),
+        ("ci", []) => {
+            // One command on a fresh machine. What cannot be installed, its check says once more, and how.
+            if let Err(error) = install::tools(&workspace) {
+                eprintln!("warning: {error}");
+            }
+            Ok(ci::run(&workspace, checks::ALL))
+        }
         ("ci", [only, names]) if only == "--only" => Ok(ci::run(&workspace, &checks::named(names)?)),
         ("bench", _) => bench::run(&workspace, rest),
         ("tools", []) => install::tools(&workspace).map(|()| ExitCode::SUCCESS),

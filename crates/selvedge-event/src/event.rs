@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, InputId, Outcome, Step, Text, ToolResult, Usage, View};
+use crate::{CallId, InputId, ModelRef, Outcome, Step, Text, ToolResult, Usage, View};
 
 /// Something that a thread did. Cloning one copies no text.
 ///
@@ -100,6 +100,8 @@ pub enum AgentEvent {
         /// How it ended.
         #[serde(flatten)]
         outcome: Outcome,
+        /// The model that was asked.
+        model: Arc<ModelRef>,
         /// Tokens of all attempts of the step.
         usage: Usage,
     },
@@ -122,6 +124,29 @@ pub enum AgentEvent {
     },
     /// A view appeared or was replaced.
     ViewUpdated(View),
+}
+
+impl AgentEvent {
+    /// The step that the event names, if it names one.
+    pub fn step(&self) -> Option<Step> {
+        match self {
+            Self::UserInput { step, .. }
+            | Self::CompletionStarted { step, .. }
+            | Self::ToolResult { step, .. }
+            | Self::SubscriptionEvent { step, .. }
+            | Self::CompactionApplied { step, .. }
+            | Self::CompletionFinished { step, .. }
+            | Self::TurnDiscarded { step, .. } => Some(*step),
+            Self::TextChunk { .. }
+            | Self::ThinkingStarted
+            | Self::ThinkingChunk { .. }
+            | Self::ThinkingEnded
+            | Self::ToolCall { .. }
+            | Self::OAuthRequired { .. }
+            | Self::Info { .. }
+            | Self::ViewUpdated(_) => None,
+        }
+    }
 }
 
 /// How much a [`AgentEvent::TurnDiscarded`] makes void.

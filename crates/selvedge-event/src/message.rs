@@ -61,7 +61,7 @@ pub struct AssistantMessage {
     /// The attempt that succeeded, from 1, or the last one that failed.
     pub attempt: u32,
     /// The model that was asked.
-    pub model: ModelRef,
+    pub model: Arc<ModelRef>,
     /// What it said, in the order in which it was streamed. Empty if it said nothing.
     pub blocks: Vec<Block>,
     /// How the completion ended.

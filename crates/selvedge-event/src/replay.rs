@@ -69,6 +69,7 @@ fn completion(step: Step, assistant: &AssistantMessage, events: &mut Vec<AgentEv
         step,
         attempt,
         outcome: assistant.outcome.clone(),
+        model: assistant.model.clone(),
         usage: assistant.usage,
     });
 }

@@ -12,6 +12,8 @@ use crate::{AgentEvent, Block, CallId, History, Message, Step, Text, ThreadId, U
 pub struct ReplaySnapshot {
     /// The thread.
     pub thread_id: ThreadId,
+    /// The newest synced step; it may have appended nothing to `history`.
+    pub step: Step,
     /// The synced turns, oldest first; all of them, or the latest page.
     pub history: History,
     /// Where older turns begin to be missing from `history`: ask the store for the page before this step.

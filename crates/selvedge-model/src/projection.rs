@@ -107,7 +107,7 @@ impl Projector {
     fn push_assistant(&mut self, assistant: &AssistantMessage) {
         // The model is not asked while a call is open: if it answers all the same, the results' records are damaged.
         self.settle_lost_calls();
-        let same_model = assistant.model == self.model;
+        let same_model = *assistant.model == self.model;
         let blocks: Vec<Block> =
             assistant.blocks.iter().filter_map(|block| sendable_block(block, same_model)).collect();
         let only_reasoning = blocks.iter().all(|block| matches!(block, Block::Reasoning { .. }));
@@ -171,7 +171,7 @@ impl Projector {
         };
         let result = ToolResult::text(event.event_id.clone(), ToolStatus::Ok, event.text.clone());
         self.add(RequestMessage::Assistant {
-            model: self.model.clone(),
+            model: self.model.clone().into(),
             blocks: vec![Block::ToolCall(Arc::new(call))],
         });
         self.add(RequestMessage::ToolResults(vec![AnsweredCall { name, result: sendable_result(&Arc::new(result)) }]));

@@ -120,7 +120,7 @@ pub enum RequestMessage {
     /// What a model answered; at least one block, no blank text.
     Assistant {
         /// The model that answered.
-        model: ModelRef,
+        model: Arc<ModelRef>,
         /// Its blocks. Reasoning only if it is whole and this request's model made it.
         blocks: Vec<Block>,
     },

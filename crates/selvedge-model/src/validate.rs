@@ -38,7 +38,7 @@ pub fn validate(request: &ModelRequest) -> Result<(), Violation> {
             RequestMessage::User(_) => {}
             RequestMessage::Assistant { .. } if index == 0 => return Err(broken("it begins with the model".into())),
             RequestMessage::Assistant { model, blocks } => {
-                let own = *model == request.model;
+                let own = **model == request.model;
                 blocks_are_sendable(blocks, own, &mut seen).map_err(broken)?;
             }
         }

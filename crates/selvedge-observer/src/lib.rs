@@ -21,13 +21,15 @@
 //! stops the step there.
 //! What it is not: it holds no subscribers, no queues and no runtime; an implementation brings its own.
 //!
-//! With it come [`NullObserver`], [`EventCollector`] and [`Tee`].
+//! With it come [`NullObserver`], [`EventCollector`], [`Tee`], and [`Steps`], which tells what step an event or a commit
+//! belongs to.
 
 mod collector;
 mod factory;
 mod guard;
 mod null;
 mod observer;
+mod steps;
 mod tee;
 
 pub use collector::{Collected, EventCollector};
@@ -35,4 +37,5 @@ pub use factory::ObserverFactory;
 pub use guard::{ObserverPanic, guard, guard_hook};
 pub use null::NullObserver;
 pub use observer::{BoxError, ThreadObserver};
+pub use steps::{Follows, Steps};
 pub use tee::{Tee, TeeRequest};

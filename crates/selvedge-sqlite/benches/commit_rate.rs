@@ -166,7 +166,7 @@ fn answer(step: Step) -> Message {
     };
     Message::Assistant(Arc::new(AssistantMessage {
         attempt: 1,
-        model: ModelRef { api: "openai-chat".into(), provider: "example.com".into(), model: "model-1".into() },
+        model: ModelRef { api: "openai-chat".into(), provider: "example.com".into(), model: "model-1".into() }.into(),
         blocks: vec![Block::Text { text: TEXT.into(), native: None }, Block::ToolCall(Arc::new(call))],
         outcome: Outcome::ToolCalls,
         usage: Usage { input: 10, output: 20, ..Usage::default() },

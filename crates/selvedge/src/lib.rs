@@ -25,7 +25,8 @@
 //! them loses the barrier (events, then sync, then commit, then dispatch). What it is not: a server; see the program
 //! `selvedge`.
 //!
-//! Features: `sqlite` (default) is the embedded store, `openai-chat` reaches models over the network, `schema` makes tools
+//! Features: `sqlite` (default) is the embedded store, `live` fans events out to subscribers, `durable` is the reference
+//! observer, `openai-chat` reaches models over the network, `schema` makes tools
 //! of functions whose arguments are a Rust type, `full` is all of them.
 
 mod builder;
@@ -37,8 +38,14 @@ pub use builder::{BuildError, Builder, System};
 #[cfg(feature = "schema")]
 pub use typed_tool::typed_tool;
 
+/// The durable reference observer: session state, pending choices, full-text search.
+#[cfg(feature = "durable")]
+pub use selvedge_durable as durable;
 /// Plain data: ids, inputs, messages, events, snapshots, the transcript.
 pub use selvedge_event as event;
+/// Live fan-out to subscribers: frames with cursors, bounded queues, resync.
+#[cfg(feature = "live")]
+pub use selvedge_live as live;
 /// Models: the trait, requests, the validator, the scripted model.
 pub use selvedge_model as model;
 /// The observer trait and the observers that come with it.

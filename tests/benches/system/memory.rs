@@ -132,7 +132,7 @@ async fn long_thread(store: &dyn ConversationStore, thread: &str, messages: u64)
         };
         let answer = AssistantMessage {
             attempt: 1,
-            model: model.clone(),
+            model: model.clone().into(),
             blocks: vec![Block::Text { text: "an answer of a hundred bytes ".repeat(4).into(), native: None }],
             outcome: Outcome::Stopped,
             usage: Usage::default(),

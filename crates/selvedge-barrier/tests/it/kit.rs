@@ -62,7 +62,7 @@ impl Kit {
         let planned = planned.collect();
         let message = AssistantMessage {
             attempt: 1,
-            model: ModelRef { api: "a".into(), provider: "p".into(), model: "m".into() },
+            model: ModelRef { api: "a".into(), provider: "p".into(), model: "m".into() }.into(),
             blocks: made.into_iter().map(Block::ToolCall).collect(),
             outcome: Outcome::ToolCalls,
             usage: Usage::default(),

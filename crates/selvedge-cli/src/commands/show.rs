@@ -35,6 +35,7 @@ async fn snapshot(thread: &ThreadId, database: &Database) -> Result<ReplaySnapsh
     let pending = record.choices.into_iter().filter(|(_, resolution)| resolution.is_none());
     Ok(ReplaySnapshot {
         thread_id: thread.clone(),
+        step: record.head.step,
         history: turns.into_iter().collect(),
         older,
         partial: None,

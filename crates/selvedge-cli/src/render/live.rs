@@ -241,7 +241,7 @@ fn tokens(usage: Usage) -> String {
 #[cfg(test)]
 mod tests {
     use selvedge::event::{
-        Block, FailureKind, History, Message, Outcome, PartialTurn, Timestamp, TurnRecord, UserMessage,
+        Block, FailureKind, History, Message, ModelRef, Outcome, PartialTurn, Timestamp, TurnRecord, UserMessage,
     };
 
     use super::*;
@@ -298,8 +298,9 @@ mod tests {
     fn a_commit_names_its_step_and_its_tokens() {
         let mut live = Live::default();
         let usage = Usage { input: 7, output: 3, ..Usage::default() };
+        let model = ModelRef { api: "a".into(), provider: "p".into(), model: "m".into() };
         let outcome = Outcome::Failed { failure: FailureKind::Network, message: "refused".into() };
-        let finished = AgentEvent::CompletionFinished { step: 1, attempt: 1, outcome, usage };
+        let finished = AgentEvent::CompletionFinished { step: 1, attempt: 1, outcome, model: model.into(), usage };
         assert!(shown(&mut live, &[started(1), finished]).contains("cannot be reached: refused"));
         assert_eq!(live.committed().plain(), "✓ step 1 durable · 7 tokens in, 3 out\n");
         assert_eq!(live.committed().plain(), "✓ step 2 durable\n");
@@ -309,6 +310,7 @@ mod tests {
     fn snapshot(history: History, partial: Option<PartialTurn>) -> ReplaySnapshot {
         ReplaySnapshot {
             thread_id: "t".into(),
+            step: history.last().map_or(0, |turn| turn.step),
             history,
             older: None,
             partial,

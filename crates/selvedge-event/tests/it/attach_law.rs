@@ -1,6 +1,8 @@
 //! The attach law without a runtime: generated turns are streamed by a stand-in for a thread, which gives a snapshot
 //! after every event.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
@@ -139,6 +141,7 @@ impl Default for Thread {
     fn default() -> Self {
         let now = ReplaySnapshot {
             thread_id: "t".into(),
+            step: 0,
             history: [].into_iter().collect(),
             older: None,
             partial: None,
@@ -164,6 +167,7 @@ impl Thread {
             return;
         }
         let record = TurnRecord { step, at: Timestamp(0), messages };
+        self.now.step = step;
         self.now.history.push(record.clone().into());
         self.note();
         if turn.resumed {
@@ -202,13 +206,13 @@ impl Thread {
         }
         let blocks = self.attempt(step, attempt, blocks);
         let usage = Usage { input: step, output: u64::from(attempt), ..Usage::default() };
-        let model = ModelRef { api: "a".into(), provider: "p".into(), model: "m".into() };
-        let message = AssistantMessage { attempt, model, blocks, outcome: outcome.clone(), usage };
+        let model = Arc::new(ModelRef { api: "a".into(), provider: "p".into(), model: "m".into() });
+        let message = AssistantMessage { attempt, model: model.clone(), blocks, outcome: outcome.clone(), usage };
         let calls: Vec<CallId> = message.calls().map(|call| call.id.clone()).collect();
         let partial = self.partial();
         (partial.attempt, partial.blocks) = (None, Vec::new());
         partial.messages.push(Message::Assistant(message.into()));
-        self.emit(AgentEvent::CompletionFinished { step, attempt, outcome: outcome.clone(), usage });
+        self.emit(AgentEvent::CompletionFinished { step, attempt, outcome: outcome.clone(), model, usage });
         for call in calls {
             if turn.rejects {
                 let result = ToolResult::text(call, ToolStatus::Error, "no such tool");

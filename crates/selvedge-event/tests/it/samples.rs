@@ -1,5 +1,7 @@
 //! One value of every kind that leaves the process.
 
+use std::sync::Arc;
+
 use selvedge_event::{
     AgentEvent, Arguments, AssistantMessage, BlobRef, Block, CallId, ChoiceEnd, ChoiceResolution, CompactionSummary,
     Content, Delivery, Discard, DisplaySegment, FailureKind, Input, Message, ModelRef, Outcome, Subscription,
@@ -7,8 +9,13 @@ use selvedge_event::{
     UserMessage, View,
 };
 
+fn model() -> Arc<ModelRef> {
+    ModelRef { api: "openai-chat".into(), provider: "example.com".into(), model: "m-1".into() }.into()
+}
+
 pub(crate) fn events() -> Vec<AgentEvent> {
-    let finished = |outcome| AgentEvent::CompletionFinished { step: 7, attempt: 2, outcome, usage: usage() };
+    let finished =
+        |outcome| AgentEvent::CompletionFinished { step: 7, attempt: 2, outcome, model: model(), usage: usage() };
     vec![
         AgentEvent::UserInput { step: 7, input_id: "i-1".into(), text: "hello".into() },
         AgentEvent::CompletionStarted { step: 7, attempt: 1 },
@@ -71,8 +78,7 @@ pub(crate) fn inputs() -> Vec<Input> {
 
 pub(crate) fn messages() -> Vec<Message> {
     let assistant = |outcome, blocks| {
-        let model = ModelRef { api: "openai-chat".into(), provider: "example.com".into(), model: "m-1".into() };
-        Message::Assistant(AssistantMessage { attempt: 2, model, blocks, outcome, usage: usage() }.into())
+        Message::Assistant(AssistantMessage { attempt: 2, model: model(), blocks, outcome, usage: usage() }.into())
     };
     let news = SubscriptionMessage {
         input_id: "i-2".into(),

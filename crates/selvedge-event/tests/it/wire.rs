@@ -24,6 +24,7 @@ fn snapshot() -> ReplaySnapshot {
     let call_id = selvedge_event::CallId::of(7, 0);
     ReplaySnapshot {
         thread_id: "support/42".into(),
+        step: 7,
         history: [samples::turn().into()].into_iter().collect(),
         older: Some(7),
         partial: Some(PartialTurn {
@@ -114,7 +115,7 @@ fn fields_may_be_missing() {
     let read = |line: &str| serde_json::from_str::<AgentEvent>(line).unwrap();
     let call = read(r#"{"type":"tool_call","call_id":"call_1_0","name":"look","arguments":"{}"}"#);
     assert!(matches!(call, AgentEvent::ToolCall { display_as: None, .. }));
-    let finished = r#"{"type":"completion_finished","step":1,"attempt":1,"outcome":"stopped","usage":{"input":3}}"#;
+    let finished = r#"{"type":"completion_finished","step":1,"attempt":1,"outcome":"stopped","model":{"api":"a","provider":"p","model":"m"},"usage":{"input":3}}"#;
     assert!(matches!(read(finished), AgentEvent::CompletionFinished { usage, .. } if usage.input == 3));
     let text: selvedge_event::Input = serde_json::from_str(r#"{"type":"user_text","text":"hello"}"#).unwrap();
     assert_eq!(text, selvedge_event::Input::text("hello"));

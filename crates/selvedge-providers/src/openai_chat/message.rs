@@ -77,7 +77,7 @@ pub(super) fn encode(message: &RequestMessage, model: &ModelRef, replay: Reasoni
     match message {
         RequestMessage::User(text) => encoded(&[Wire::User { content: UserContent::Text(text) }]),
         RequestMessage::Assistant { model: author, blocks } => {
-            encoded(&[assistant(blocks, author, author == model, replay)])
+            encoded(&[assistant(blocks, author, **author == *model, replay)])
         }
         RequestMessage::ToolResults(results) => {
             let mut messages: Vec<Wire<'_>> = results.iter().map(|answer| result(&answer.result)).collect();

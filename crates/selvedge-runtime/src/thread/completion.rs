@@ -46,7 +46,7 @@ impl<O: ThreadObserver> Thread<O> {
             usage += answer.usage();
             let message = |blocks, outcome| AssistantMessage {
                 attempt,
-                model: config.model.model().clone(),
+                model: config.model.model().clone().into(),
                 blocks,
                 outcome,
                 usage,

@@ -120,6 +120,7 @@ impl ThreadState {
         let pending = pending.filter(|choice| !settled(&choice.choice.call_id));
         ReplaySnapshot {
             thread_id: self.id.clone(),
+            step: self.step,
             history: self.history.clone(),
             older: None,
             partial: self.partial.as_ref().map(|partial| partial.snapshot()),

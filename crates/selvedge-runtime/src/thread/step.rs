@@ -171,7 +171,7 @@ impl<O: ThreadObserver> Thread<O> {
             self.emit(&AgentEvent::CompletionStarted { step, attempt: 1 })?;
             let message = AssistantMessage {
                 attempt: 1,
-                model: config.model.model().clone(),
+                model: config.model.model().clone().into(),
                 blocks: Vec::new(),
                 outcome: failed(FailureKind::LoopLimit, format!("{bound} completions followed one input")),
                 usage: Usage::default(),
@@ -209,6 +209,7 @@ impl<O: ThreadObserver> Thread<O> {
             step,
             attempt: message.attempt,
             outcome: message.outcome.clone(),
+            model: message.model.clone(),
             usage: message.usage,
         };
         let message = Message::Assistant(message.into());

@@ -106,7 +106,7 @@ fn answer(outcome: Outcome, text: &Text) -> Message {
     };
     Message::Assistant(Arc::new(AssistantMessage {
         attempt: 3,
-        model: ModelRef { api: text.clone(), provider: text.clone(), model: text.clone() },
+        model: ModelRef { api: text.clone(), provider: text.clone(), model: text.clone() }.into(),
         blocks: vec![
             Block::Reasoning { text: text.clone(), native: some(), complete: true },
             Block::Reasoning { text: text.clone(), native: None, complete: false },

@@ -1,0 +1,1 @@
+//! The durable reference observer: session state, pending choices and a searchable transcript.

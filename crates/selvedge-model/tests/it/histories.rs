@@ -111,7 +111,7 @@ pub(crate) fn assistant(step: Step, name: &str, said: &[Said]) -> AssistantMessa
     });
     AssistantMessage {
         attempt: 1,
-        model: model(name),
+        model: model(name).into(),
         blocks: blocks.collect(),
         outcome: Outcome::Stopped,
         usage: Usage::default(),

@@ -12,7 +12,7 @@ fn user(text: &str) -> RequestMessage {
 }
 
 fn says(blocks: Vec<Block>) -> RequestMessage {
-    RequestMessage::Assistant { model: model("one"), blocks }
+    RequestMessage::Assistant { model: model("one").into(), blocks }
 }
 
 fn text(text: &str) -> Block {
@@ -128,8 +128,8 @@ fn nothing_is_blank() {
 #[test]
 fn reasoning_is_whole_and_the_models_own() {
     refused(1, "is cut off", vec![user("hi"), says(vec![reasoning(false), text("a")]), user("?")]);
-    let others = RequestMessage::Assistant { model: model("two"), blocks: vec![reasoning(true), text("a")] };
+    let others = RequestMessage::Assistant { model: model("two").into(), blocks: vec![reasoning(true), text("a")] };
     refused(1, "another model's", vec![user("hi"), others, user("?")]);
-    let others = RequestMessage::Assistant { model: model("two"), blocks: vec![text("a")] };
+    let others = RequestMessage::Assistant { model: model("two").into(), blocks: vec![text("a")] };
     assert_eq!(broken(vec![user("hi"), others, user("?")]), None);
 }

@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn said(blocks: Vec<Block>) -> RequestMessage {
-        RequestMessage::Assistant { model: model("m", API), blocks }
+        RequestMessage::Assistant { model: model("m", API).into(), blocks }
     }
 
     fn answered(id: &str, content: Vec<Content>) -> AnsweredCall {
@@ -223,7 +223,10 @@ mod tests {
             json!([{"role": "assistant", "content": "ab", "tool_calls": calls}]),
         );
         check(
-            &RequestMessage::Assistant { model: model("c", "other-protocol"), blocks: vec![text("a"), text("b")] },
+            &RequestMessage::Assistant {
+                model: model("c", "other-protocol").into(),
+                blocks: vec![text("a"), text("b")],
+            },
             json!([{"role": "assistant", "content": "a\n\nb"}]),
         );
     }
@@ -249,7 +252,7 @@ mod tests {
         );
         let foreign = json!([{"id": "c", "type": "function", "function": function}]);
         check(
-            &RequestMessage::Assistant { model: model("other", API), blocks },
+            &RequestMessage::Assistant { model: model("other", API).into(), blocks },
             json!([{"role": "assistant", "content": null, "tool_calls": foreign}]),
         );
     }

@@ -224,7 +224,7 @@ mod tests {
         let messages = (0..100).map(|n| match n % 2 {
             0 => RequestMessage::User(format!("{n}").into()),
             _ => RequestMessage::Assistant {
-                model: model(),
+                model: model().into(),
                 blocks: vec![Block::Text { text: "ok".into(), native: None }],
             },
         });

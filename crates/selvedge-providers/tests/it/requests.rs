@@ -113,8 +113,13 @@ impl Conversation {
             }
         }
         let model = self.model.clone();
-        let message =
-            AssistantMessage { attempt: 1, model, blocks, outcome: Ending::ToolCalls, usage: Usage::default() };
+        let message = AssistantMessage {
+            attempt: 1,
+            model: model.into(),
+            blocks,
+            outcome: Ending::ToolCalls,
+            usage: Usage::default(),
+        };
         self.projector.push(&Message::Assistant(Arc::new(message)));
         calls
     }

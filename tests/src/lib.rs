@@ -1,5 +1,6 @@
 //! Whole-system tests of Selvedge: the scenarios, run through the facade. This library holds what they share.
 
+pub mod law;
 mod world;
 
 pub use world::{Mode, World, in_paused_time, text_of};

@@ -23,8 +23,9 @@ pub struct Transcript {
     oauth: Vec<OAuthNotice>,
     views: Vec<View>,
     usage: Usage,
-    /// What the newest completion added to `usage`, for when its step is discarded.
-    newest_usage: (Step, Usage),
+    /// What the two newest steps with a completion added to `usage`, for when they are discarded: the one that runs, and
+    /// the one before it, which is committed again after a crash. Step 0 for none.
+    newest_usage: [(Step, Usage); 2],
 }
 
 /// A completion that runs.
@@ -269,7 +270,8 @@ impl Transcript {
         self.enter(step);
         self.completion = None;
         self.usage += usage;
-        self.newest_usage = (step, usage);
+        let [newest, before] = self.newest_usage;
+        self.newest_usage = [(step, usage), if newest.0 == 0 { before } else { newest }];
         if !matches!(outcome, Outcome::Stopped | Outcome::ToolCalls) {
             self.push(ItemKind::Ended { outcome: outcome.clone() });
         }
@@ -299,9 +301,8 @@ impl Transcript {
         if self.completion.is_some_and(|completion| completion.step == step) {
             self.completion = None;
         }
-        if self.newest_usage.0 == step {
-            self.usage = self.usage.less(self.newest_usage.1);
-            self.newest_usage = (0, Usage::default());
+        for newest in self.newest_usage.iter_mut().filter(|(of, _)| *of == step) {
+            self.usage = self.usage.less(std::mem::take(newest).1);
         }
         // Whatever step comes next, its places start afresh.
         self.step = 0;

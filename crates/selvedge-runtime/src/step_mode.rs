@@ -250,7 +250,7 @@ impl<O: ThreadObserver> StepRunner<O> {
     }
 
     async fn load(&self, thread: &ThreadId, running: &Rc<RunningCalls>) -> Result<Rc<Thread<O>>, StepError> {
-        let loaded = load(&*self.env.store, thread, &self.owner, running).await;
+        let loaded = load(&*self.env.store, thread, &self.owner, running, 0).await;
         let loaded = loaded.map_err(|error| SendError::from_store(thread, error))?;
         let quarantined = loaded.quarantined.clone();
         let resident = Rc::new(Thread::from_loaded(loaded, self.env.clone(), running.clone()));

@@ -23,6 +23,8 @@ pub use self::{
     plan::{Fault, Moment},
 };
 
+use crate::Chance;
+
 /// A store that does what another does, but for the faults that a test asks for. Clones share faults and log, so that
 /// a test keeps one and gives another away.
 ///
@@ -88,6 +90,12 @@ impl FaultStore {
         gate
     }
 
+    /// Lets every operation pause by chance before it is done and before it answers: operations that are asked for at
+    /// once end in any order.
+    pub fn shuffle(&self, chance: &Chance) {
+        self.plan().shuffle(chance.clone());
+    }
+
     /// Takes back all that was asked for. Operations that are held stay held; a dead store stays dead.
     pub fn clear(&self) {
         self.plan().clear();
@@ -131,24 +139,31 @@ impl FaultStore {
         for time in lot.delays {
             tokio::time::sleep(time).await;
         }
+        if let Some(chance) = &lot.chance {
+            chance.pause().await;
+        }
         for passage in lot.held_before {
             passage.pass().await;
         }
         match lot.fault {
             Some(Fault::DieBefore) => self.die(),
             Some(Fault::FailBefore) => return Err(unavailable("the operation was not done")),
+            Some(Fault::Busy) => return Err(on_demand(StoreErrorKind::Busy, "somebody else holds the lock")),
             Some(Fault::FailAfter | Fault::DieAfter) | None => {}
         }
         self.plan().check_alive()?;
 
         let answer = operation.await;
+        if let Some(chance) = &lot.chance {
+            chance.pause().await;
+        }
         for passage in lot.held_after {
             passage.pass().await;
         }
         match lot.fault {
             Some(Fault::DieAfter) => self.die(),
             Some(Fault::FailAfter) => return Err(unavailable("the answer of the operation was lost")),
-            Some(Fault::FailBefore | Fault::DieBefore) | None => {}
+            Some(Fault::FailBefore | Fault::Busy | Fault::DieBefore) | None => {}
         }
         self.plan().check_alive()?;
         answer
@@ -156,7 +171,11 @@ impl FaultStore {
 }
 
 fn unavailable(message: &str) -> StoreError {
-    StoreError::new(StoreErrorKind::Unavailable, format!("fault on demand: {message}"))
+    on_demand(StoreErrorKind::Unavailable, message)
+}
+
+fn on_demand(kind: StoreErrorKind, message: &str) -> StoreError {
+    StoreError::new(kind, format!("fault on demand: {message}"))
 }
 
 #[async_trait]

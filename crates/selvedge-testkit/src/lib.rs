@@ -5,15 +5,18 @@
 //! - [`FaultStore`] wraps a store and lets it fail, stall, lose an answer or die at a chosen operation.
 //!
 //! - [`Watcher`] is an observer that holds what every subscriber sees against the whole feed and the history.
+//! - [`Chance`] leaves the order of things to a seed.
 //! - [`ManualClock`] and [`TokioClock`] tell the time that a test wants.
 //!
 //! It is for tests alone: it panics where a promise is broken, and nothing but tests builds on it.
 
+mod chance;
 mod clock;
 mod fault_store;
 pub mod store_conformance;
 mod watcher;
 
+pub use chance::Chance;
 pub use clock::{ManualClock, TokioClock};
 pub use fault_store::{Fault, FaultStore, Gate, Moment, Operation, OperationKind, Select};
 pub use watcher::{Panic, Seen, Watcher, transcript_of};

@@ -8,7 +8,7 @@ use selvedge_event::{AgentEvent, History, Item, ReplaySnapshot, ThreadId, Transc
 use selvedge_model::Gate;
 use selvedge_observer::{BoxError, ThreadObserver};
 
-use crate::Moment;
+use crate::{Chance, Moment};
 
 /// Watches threads, and keeps everything: the feed, the hooks, and what each subscriber was given when.
 ///
@@ -27,6 +27,7 @@ struct Inner {
     failing_commits: u32,
     failing_dismissals: u32,
     panics: Vec<Panic>,
+    chance: Option<Chance>,
 }
 
 /// One commit that is to be held.
@@ -108,6 +109,11 @@ impl Watcher {
         self.lock().failing_dismissals = count;
     }
 
+    /// Lets every hook pause by chance before and after it has done its part.
+    pub fn shuffle(&self, chance: &Chance) {
+        self.lock().chance = Some(chance.clone());
+    }
+
     /// Panics once.
     pub fn panic_once(&self, panic: Panic) {
         self.lock().panics.push(panic);
@@ -177,6 +183,13 @@ impl Watcher {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn pause(&self) {
+        let chance = self.lock().chance.clone();
+        if let Some(chance) = chance {
+            chance.pause().await;
+        }
     }
 
     /// Panics if that was asked for here.
@@ -255,6 +268,7 @@ impl ThreadObserver for Watcher {
     }
 
     async fn on_user_choice_required(&self, _: &str, choice: &UserChoice) -> Result<(), BoxError> {
+        self.pause().await;
         let gate = self.lock().choice_gate.clone();
         if let Some(gate) = gate {
             gate.pass().await;
@@ -264,6 +278,7 @@ impl ThreadObserver for Watcher {
     }
 
     async fn on_user_choice_dismissed(&self, _: &str, choice_id: &str) -> Result<(), BoxError> {
+        self.pause().await;
         let mut inner = self.lock();
         if inner.failing_dismissals > 0 {
             inner.failing_dismissals -= 1;
@@ -280,6 +295,7 @@ impl ThreadObserver for Watcher {
             let (before, after) = inner.gates_of_commit();
             (inner.commit_gate.clone().into_iter().chain(before), after)
         };
+        self.pause().await;
         for gate in gates {
             gate.pass().await;
         }
@@ -292,6 +308,7 @@ impl ThreadObserver for Watcher {
             }
             inner.log.push(Seen::Committed);
         }
+        self.pause().await;
         for gate in held_after {
             gate.pass().await;
         }

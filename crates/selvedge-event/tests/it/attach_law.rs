@@ -332,3 +332,22 @@ impl Thread {
         self.snapshots.push((self.events.len(), self.now.clone()));
     }
 }
+
+/// A step that cannot be synced is discarded; the load that follows finds the one before it uncommitted and shows it
+/// again: what both had used is counted once.
+#[test]
+fn two_steps_are_discarded_one_after_the_other() {
+    let model = Arc::new(ModelRef { api: "a".into(), provider: "p".into(), model: "m".into() });
+    let finished = |step| {
+        let usage = Usage { input: 10 * step, ..Usage::default() };
+        AgentEvent::CompletionFinished { step, attempt: 1, outcome: Outcome::Stopped, model: model.clone(), usage }
+    };
+    let discarded = |step| AgentEvent::TurnDiscarded { step, attempt: 0, scope: Discard::Step };
+    let events = [finished(1), finished(2), discarded(2), discarded(1), finished(1), finished(2), discarded(2)];
+    let mut transcript = Transcript::default();
+    let used = events.map(|event| {
+        transcript.apply(&event);
+        transcript.usage().input
+    });
+    assert_eq!(used, [10, 30, 10, 0, 10, 30, 10]);
+}

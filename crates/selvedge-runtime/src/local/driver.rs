@@ -113,7 +113,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
     /// Starts a step if there is something to do and no reason to wait.
     async fn start_step(&mut self) {
         let waits = self.retry_at.is_some_and(|at| at > Instant::now());
-        if self.step.is_some() || self.stop_at.is_some() || waits || self.parked {
+        if self.step.is_some() || self.stop_at.is_some() || waits || self.must_not_load() || self.parked {
             return;
         }
         self.retry_at = None;
@@ -124,6 +124,12 @@ impl<O: ThreadObserver + 'static> Driver<O> {
             let thread = self.thread.clone();
             self.step = Some(Box::pin(async move { thread.step().await }));
         }
+    }
+
+    /// ORDER: no load while inputs are on their way into the store: it might find them there, and what is told of them
+    /// later would put them into the inbox again.
+    fn must_not_load(&self) -> bool {
+        self.stale && self.intake.is_accepting()
     }
 
     fn step_ended(&mut self, ended: Result<StepEnd, StepError>) {
@@ -162,7 +168,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
     /// When the driver must look up even if nothing comes.
     fn deadline(&self) -> Instant {
         let mut deadline = Instant::now() + std::time::Duration::from_secs(3600);
-        if self.step.is_none() && self.stop_at.is_none() && !self.parked {
+        if self.step.is_none() && self.stop_at.is_none() && !self.must_not_load() && !self.parked {
             deadline = deadline.min(self.retry_at.unwrap_or(deadline));
         }
         if self.is_idle() {

@@ -57,6 +57,11 @@ impl Intake {
         self.waiting.is_empty() && self.accepting.is_none()
     }
 
+    /// Whether a batch is under way.
+    pub(super) fn is_accepting(&self) -> bool {
+        self.accepting.is_some()
+    }
+
     /// How many inputs are on their way.
     pub(super) fn len(&self) -> usize {
         self.inputs().count()

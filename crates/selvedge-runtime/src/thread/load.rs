@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use selvedge_barrier::{Resumed, ResumedTurn, resume};
-use selvedge_event::{Arguments, CallId, History, Input, Message, ThreadId, ToolCall};
+use selvedge_event::{Arguments, CallId, History, Input, Message, Step, ThreadId, ToolCall};
 use selvedge_store::{ConversationStore, Owner, PlannedCall, StoreError};
 
 use super::Unfinished;
@@ -25,6 +25,7 @@ pub(crate) struct Loaded {
 /// Claims a thread and loads it.
 ///
 /// `running` holds the calls that this process runs for the thread: only the other open calls are anybody's loss.
+/// `committed` is the newest step that this process has seen committed: the store may not know of it yet.
 ///
 /// # Errors
 /// The store's, `NotFound` and `Owned` among them.
@@ -33,9 +34,11 @@ pub(crate) async fn load(
     id: &ThreadId,
     owner: &Owner,
     running: &RunningCalls,
+    committed: Step,
 ) -> Result<Loaded, StoreError> {
     let epoch = store.claim(id, owner).await?;
     let mut record = store.load(id).await?;
+    record.committed = record.committed.max(committed.min(record.head.step));
     let mut quarantined: Vec<String> = record.quarantined.iter().map(describe).collect();
     let history = read_history(store, id, &mut quarantined).await?;
 

@@ -9,13 +9,18 @@ use std::{
 
 use selvedge_store::{Owner, OwnerId, StoreError};
 
+use crate::Chance;
+
 use super::{Operation, Select, gate::Passage, unavailable};
 
-/// How an operation fails. Each answers with an error of kind [`Unavailable`](selvedge_store::StoreErrorKind).
+/// How an operation fails. Each answers with an error of kind [`Unavailable`](selvedge_store::StoreErrorKind), but for
+/// [`Busy`](Self::Busy).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// It is not done.
     FailBefore,
+    /// It is not done, and the error is of kind [`Busy`](selvedge_store::StoreErrorKind).
+    Busy,
     /// It is done, and its answer is lost.
     FailAfter,
     /// The process dies before it is done, see [`FaultStore::die`](super::FaultStore::die).
@@ -62,6 +67,7 @@ pub(super) struct Plan {
     /// Grows with each operation, for as long as the test runs.
     log: Vec<Operation>,
     dead: bool,
+    chance: Option<Chance>,
     /// The inner store's owners, which live for as long as they are here.
     owners: HashMap<OwnerId, Owner>,
 }
@@ -88,6 +94,7 @@ pub(super) struct Lot {
     pub(super) held_before: Vec<Passage>,
     pub(super) held_after: Vec<Passage>,
     pub(super) fault: Option<Fault>,
+    pub(super) chance: Option<Chance>,
 }
 
 impl Plan {
@@ -95,13 +102,18 @@ impl Plan {
         self.rules.push(Rule { select, seen: 0, effect });
     }
 
+    pub(super) fn shuffle(&mut self, chance: Chance) {
+        self.chance = Some(chance);
+    }
+
     pub(super) fn clear(&mut self) {
+        self.chance = None;
         self.rules.clear();
     }
 
     /// Notes an operation and says what is to become of it. A dead store does not begin with it.
     pub(super) fn arrive(&mut self, operation: Operation) -> Result<Lot, StoreError> {
-        let mut lot = Lot::default();
+        let mut lot = Lot { chance: self.chance.clone(), ..Lot::default() };
         for Rule { select, seen, effect } in &mut self.rules {
             if select.selects(&operation, seen) {
                 match effect {

@@ -37,7 +37,8 @@ impl<O: ThreadObserver + 'static> Driver<O> {
 
     async fn load(&mut self) -> Result<(), StoreError> {
         let running = self.thread.running.clone();
-        let loaded = load(&*self.shard.env.store, &self.thread.id, &self.shard.owner, &running).await?;
+        let committed = self.thread.state.borrow().committed;
+        let loaded = load(&*self.shard.env.store, &self.thread.id, &self.shard.owner, &running, committed).await?;
         let quarantined = loaded.quarantined.clone();
         self.thread = Rc::new(Thread::from_loaded(loaded, self.shard.env.clone(), running));
         for record in quarantined {

@@ -10,6 +10,8 @@ use selvedge::model::{ModelError, ModelEvent, StopReason};
 use selvedge::prelude::*;
 use selvedge_testkit::Moment;
 
+use super::Reached;
+
 /// One run, as it is printed when it fails.
 #[derive(Debug, Clone)]
 pub(super) struct Script {
@@ -19,6 +21,8 @@ pub(super) struct Script {
     pub(super) acts: Vec<Act>,
     /// How often a turn may be synced before it is discarded.
     pub(super) sync_tries: u32,
+    /// What orders what is due at the same moment; `None` for no pauses at all.
+    pub(super) seed: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -63,6 +67,8 @@ pub(super) enum Act {
     Choose(usize),
     /// The next sync fails, and its turn is synced again, or, if not even that may be, run again.
     FailSync(Moment),
+    /// The next write finds the store busy.
+    Busy,
     FailCommit,
     /// The observer panics at the next event of a kind.
     Panic(&'static str),
@@ -73,7 +79,13 @@ pub(super) enum Act {
 pub(super) fn script() -> impl Strategy<Value = Script> {
     let answers = proptest::collection::vec(answer(), 1..8);
     let acts = proptest::collection::vec(act(), 1..10);
-    (answers, acts, 1u32..3).prop_map(|(answers, acts, sync_tries)| Script { answers, acts, sync_tries })
+    let seed = proptest::option::weighted(0.75, any::<u64>());
+    (answers, acts, 1u32..3, seed).prop_map(|(answers, acts, sync_tries, seed)| Script {
+        answers,
+        acts,
+        sync_tries,
+        seed,
+    })
 }
 
 fn answer() -> impl Strategy<Value = Answer> {
@@ -123,6 +135,7 @@ fn act() -> impl Strategy<Value = Act> {
         6 => (0u64..40).prop_map(Act::Wait),
         2 => (0usize..2).prop_map(Act::Choose),
         1 => select(Moment::BOTH.to_vec()).prop_map(Act::FailSync),
+        1 => Just(Act::Busy),
         1 => Just(Act::FailCommit),
         1 => select(vec!["text_chunk", "tool_call", "tool_result", "completion_finished"]).prop_map(Act::Panic),
         1 => Just(Act::Restart),
@@ -152,31 +165,42 @@ impl Answer {
     }
 }
 
-/// The tools that the calls of [`piece`] reach.
-pub(super) fn with_tools<F>(builder: Builder<F>) -> Builder<F> {
+/// The tools that the calls of [`piece`] reach; `once` counts the calls of those that may be reached only once.
+pub(super) fn with_tools<F>(builder: Builder<F>, once: &Reached) -> Builder<F> {
+    let [slow, fail, show, watch] = std::array::from_fn(|_| once.clone());
     let text = serde_json::json!({ "type": "object", "properties": { "text": { "type": "string" } } });
     let patient = serde_json::json!({ "type": "object", "required": ["patient"] });
     builder
         .tool(tool(ToolSpec::new("echo", "Echoes.").read_only().with_parameters(text), |call| async move {
             Ok(call.arguments()["text"].as_str().unwrap_or_default().into())
         }))
-        .tool(tool(ToolSpec::new("slow", "Takes its time."), |call| async move {
+        .tool(tool(ToolSpec::new("slow", "Takes its time."), move |call: ToolContext| {
+            slow.note(&call);
             call.progress("on my way");
-            wait(9).await;
-            Ok("done".into())
+            async {
+                wait(9).await;
+                Ok("done".into())
+            }
         }))
-        .tool(tool(ToolSpec::new("fail", "Fails."), |_| async { Err("no such luck".into()) }))
+        .tool(tool(ToolSpec::new("fail", "Fails."), move |call: ToolContext| {
+            fail.note(&call);
+            async { Err("no such luck".into()) }
+        }))
         .tool(tool(ToolSpec::new("ask", "Asks.").read_only().with_parameters(patient), ask))
         .tool(tool(ToolSpec::new("sign", "Needs a sign-in.").idempotent(), |call| async move {
             call.require_oauth("https://example.com/sign-in").await?;
             wait(7).await;
             Ok("signed in".into())
         }))
-        .tool(tool(ToolSpec::new("show", "Shows a view."), |call| async move {
-            call.update_view("plan", call.call_id().as_str()).await?;
-            Ok("shown".into())
+        .tool(tool(ToolSpec::new("show", "Shows a view."), move |call: ToolContext| {
+            show.note(&call);
+            async move {
+                call.update_view("plan", call.call_id().as_str()).await?;
+                Ok("shown".into())
+            }
         }))
-        .tool(tool(ToolSpec::new("watch", "Subscribes."), |call| async move {
+        .tool(tool(ToolSpec::new("watch", "Subscribes."), move |call: ToolContext| {
+            watch.note(&call);
             let news = call.subscription();
             tokio::runtime::Handle::current().spawn(async move {
                 for (number, last) in [(1, false), (2, true)] {
@@ -187,7 +211,7 @@ pub(super) fn with_tools<F>(builder: Builder<F>) -> Builder<F> {
                     }
                 }
             });
-            Ok(ToolOutput::text("watching").subscribed())
+            async { Ok(ToolOutput::text("watching").subscribed()) }
         }))
 }
 

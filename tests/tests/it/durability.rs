@@ -5,6 +5,7 @@ mod attach_sqlite;
 mod barrier;
 mod calls;
 mod crashes;
+mod every_store;
 mod explorer;
 mod kit;
 mod redelivery;

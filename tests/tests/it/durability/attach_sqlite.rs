@@ -10,14 +10,14 @@ use selvedge::prelude::*;
 use selvedge_tests::{Mode, World, text_of};
 
 /// Runs a test within a `LocalSet`, for at most a minute.
-fn in_real_time(test: impl Future<Output = ()>) {
+pub(crate) fn in_real_time(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let test = async { tokio::time::timeout(Duration::from_secs(60), test).await.expect("the test hangs") };
     tokio::task::LocalSet::new().block_on(&runtime, test);
 }
 
 /// A folder of a test's own, empty.
-fn folder(name: &str) -> PathBuf {
+pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     if folder.exists() {
         std::fs::remove_dir_all(&folder).unwrap();

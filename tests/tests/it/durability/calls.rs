@@ -163,3 +163,57 @@ fn s27_an_answer_far_behind_in_the_inbox_counts() {
         });
     }
 }
+
+/// S24: the process dies while a tool runs, and no result ever comes: whoever attaches afterwards is shown the call as open
+/// or as what became of it, new input is answered, and the model reads one result.
+#[test]
+fn s24_a_call_whose_result_never_comes() {
+    for mode in MODES {
+        for delivery in DELIVERIES {
+            in_paused_time(crash_in_a_call(mode, delivery));
+        }
+    }
+}
+
+async fn crash_in_a_call(mode: Mode, delivery: ToolDelivery) {
+    let (model, gate, reached) = (caller(&["act"]), Gate::new(), Reached::default());
+    let (shared, door, tool) = (model.clone(), gate.clone(), reached.clone());
+    let mut world = World::new(mode, move |builder| {
+        builder.model(shared.clone()).tool(tool.held_tool("act", delivery, Some(&door)))
+    })
+    .await;
+    world.send("t", "hello", Input::text("hello")).await.unwrap();
+    world.go("t");
+    gate.reached().await;
+
+    world.crash_and_restart(&["t"]).await;
+    world.go("t");
+    a_while().await;
+    let at = format!("{mode:?}, {delivery:?}");
+    let record = world.store.load(&"t".into()).await.unwrap();
+    let settled = results(&world.messages("t").await);
+    if delivery == ToolDelivery::AtLeastOnce {
+        assert_eq!((record.open_calls.len(), settled.len(), reached.count()), (1, 0, 2), "{at}: it runs again");
+    } else {
+        assert_eq!((record.open_calls.len(), reached.count()), (0, 1), "{at}: it does not run again");
+        assert_eq!(settled.iter().map(|result| result.status).collect::<Vec<_>>(), [ToolStatus::Unknown], "{at}");
+    }
+    if mode == Mode::Local {
+        assert!(world.system().subscribe(&"t".into(), ()).await.unwrap());
+        let snapshot = world.watcher.newest_snapshot("t").unwrap();
+        let open: Vec<_> = snapshot.open_calls.iter().map(|call| call.call_id.clone()).collect();
+        let expected: Vec<_> = record.open_calls.iter().map(|call| call.call_id.clone()).collect();
+        assert_eq!(open, expected, "{at}");
+    }
+
+    world.send("t", "still there?", Input::text("still there?")).await.unwrap();
+    // It calls the tool once more, which answers now.
+    gate.open();
+    world.rest("t").await;
+    let statuses: Vec<_> = results(&world.messages("t").await).iter().map(|result| result.status).collect();
+    let left = if delivery == ToolDelivery::AtLeastOnce { ToolStatus::Interrupted } else { ToolStatus::Unknown };
+    assert_eq!(statuses, [left, ToolStatus::Ok], "{at}");
+    assert!(text_of(&world.shown("t").await).ends_with("done"), "{at}");
+    assert_eq!(model.violations(), Vec::<String>::new(), "{at}");
+    world.check("t").await;
+}

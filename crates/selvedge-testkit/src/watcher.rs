@@ -28,6 +28,8 @@ struct Inner {
     failing_dismissals: u32,
     panics: Vec<Panic>,
     chance: Option<Chance>,
+    /// The one thread that faults strike; `None` for any.
+    struck: Option<ThreadId>,
 }
 
 /// One commit that is to be held.
@@ -114,6 +116,11 @@ impl Watcher {
         self.lock().chance = Some(chance.clone());
     }
 
+    /// Lets gates, errors and panics strike only one thread.
+    pub fn strike_only(&self, thread: impl Into<ThreadId>) {
+        self.lock().struck = Some(thread.into());
+    }
+
     /// Panics once.
     pub fn panic_once(&self, panic: Panic) {
         self.lock().panics.push(panic);
@@ -193,9 +200,11 @@ impl Watcher {
     }
 
     /// Panics if that was asked for here.
-    fn maybe_panic(&self, here: impl Fn(Panic) -> bool) {
+    fn maybe_panic(&self, thread: &str, here: impl Fn(Panic) -> bool) {
         let mut inner = self.lock();
-        if let Some(place) = inner.panics.iter().position(|panic| here(*panic)) {
+        if inner.strikes(thread)
+            && let Some(place) = inner.panics.iter().position(|panic| here(*panic))
+        {
             inner.panics.remove(place);
             drop(inner);
             panic!("the watcher was told to panic");
@@ -204,6 +213,10 @@ impl Watcher {
 }
 
 impl Inner {
+    fn strikes(&self, thread: &str) -> bool {
+        self.struck.as_ref().is_none_or(|struck| struck.as_str() == thread)
+    }
+
     /// A commit begins: the gates at which it is held, before and after the watcher has done its part.
     fn gates_of_commit(&mut self) -> (Vec<Gate>, Vec<Gate>) {
         let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -264,12 +277,15 @@ impl ThreadObserver for Watcher {
         inner.log.push(Seen::Event(event.clone()));
         inner.feeds.entry(thread_id.into()).or_default().events.push(event.clone());
         drop(inner);
-        self.maybe_panic(|panic| matches!(panic, Panic::AtEvent(name) if name == name_of(event)));
+        self.maybe_panic(thread_id, |panic| matches!(panic, Panic::AtEvent(name) if name == name_of(event)));
     }
 
-    async fn on_user_choice_required(&self, _: &str, choice: &UserChoice) -> Result<(), BoxError> {
+    async fn on_user_choice_required(&self, thread_id: &str, choice: &UserChoice) -> Result<(), BoxError> {
         self.pause().await;
-        let gate = self.lock().choice_gate.clone();
+        let gate = {
+            let inner = self.lock();
+            inner.choice_gate.clone().filter(|_| inner.strikes(thread_id))
+        };
         if let Some(gate) = gate {
             gate.pass().await;
         }
@@ -277,10 +293,10 @@ impl ThreadObserver for Watcher {
         Ok(())
     }
 
-    async fn on_user_choice_dismissed(&self, _: &str, choice_id: &str) -> Result<(), BoxError> {
+    async fn on_user_choice_dismissed(&self, thread_id: &str, choice_id: &str) -> Result<(), BoxError> {
         self.pause().await;
         let mut inner = self.lock();
-        if inner.failing_dismissals > 0 {
+        if inner.failing_dismissals > 0 && inner.strikes(thread_id) {
             inner.failing_dismissals -= 1;
             return Err("the watcher was told to fail".into());
         }
@@ -288,21 +304,22 @@ impl ThreadObserver for Watcher {
         Ok(())
     }
 
-    async fn on_commit(&self, _: &str) -> Result<(), BoxError> {
+    async fn on_commit(&self, thread_id: &str) -> Result<(), BoxError> {
         let (gates, held_after) = {
             let mut inner = self.lock();
             inner.log.push(Seen::Committing);
-            let (before, after) = inner.gates_of_commit();
-            (inner.commit_gate.clone().into_iter().chain(before), after)
+            let strikes = inner.strikes(thread_id);
+            let (before, after) = if strikes { inner.gates_of_commit() } else { Default::default() };
+            (inner.commit_gate.clone().filter(|_| strikes).into_iter().chain(before), after)
         };
         self.pause().await;
         for gate in gates {
             gate.pass().await;
         }
-        self.maybe_panic(|panic| panic == Panic::InCommit);
+        self.maybe_panic(thread_id, |panic| panic == Panic::InCommit);
         {
             let mut inner = self.lock();
-            if inner.failing_commits > 0 {
+            if inner.failing_commits > 0 && inner.strikes(thread_id) {
                 inner.failing_commits -= 1;
                 return Err("the watcher was told to fail".into());
             }
@@ -316,7 +333,7 @@ impl ThreadObserver for Watcher {
     }
 
     fn on_subscribe(&self, thread_id: &str, (): (), snapshot: ReplaySnapshot) {
-        self.maybe_panic(|panic| panic == Panic::AtSubscribe);
+        self.maybe_panic(thread_id, |panic| panic == Panic::AtSubscribe);
         let mut inner = self.lock();
         inner.log.push(Seen::Subscribed);
         // A thread whose first event this watcher has not seen begins with what the first snapshot says.

@@ -5,6 +5,7 @@ mod attach_law;
 mod calls;
 mod configuration;
 mod drivers;
+mod faults;
 mod forks;
 mod isolation;
 mod kit;

@@ -3,4 +3,5 @@
 mod archives;
 mod chat;
 mod errors;
+mod large_outputs;
 mod program;

@@ -255,13 +255,16 @@ impl World {
     /// What is durable of a thread, as somebody would see it who attached before anything else happens.
     async fn durable(&self, thread: &str) -> ReplaySnapshot {
         let record = self.store.load(&thread.into()).await.ok();
-        let (step, choices, oauth, views, usage) = record
-            .map(|record| (record.head.step, record.choices, record.oauth, record.views, record.usage))
-            .unwrap_or_default();
+        let (created_at, step, committed) =
+            record.as_ref().map(|record| (record.created_at, record.head.step, record.committed)).unwrap_or_default();
+        let (choices, oauth, views, usage) =
+            record.map(|record| (record.choices, record.oauth, record.views, record.usage)).unwrap_or_default();
         let pending = choices.into_iter().filter(|(_, resolution)| resolution.is_none());
         ReplaySnapshot {
             thread_id: thread.into(),
+            created_at,
             step,
+            committed,
             history: self.history(thread).await,
             older: None,
             partial: None,

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentEvent, Block, CallId, History, Message, Step, Text, ThreadId, Usage, UserChoice, View, replay};
+use crate::{
+    AgentEvent, Block, CallId, History, Message, Step, Text, ThreadId, Timestamp, Usage, UserChoice, View, replay,
+};
 
 /// The state of a thread between two events. Folded into a [`crate::Transcript`] and followed by the events after it,
 /// it gives what the whole feed gives.
@@ -12,8 +14,12 @@ use crate::{AgentEvent, Block, CallId, History, Message, Step, Text, ThreadId, U
 pub struct ReplaySnapshot {
     /// The thread.
     pub thread_id: ThreadId,
+    /// When the thread was created: another time means another thread, whose name is the same.
+    pub created_at: Timestamp,
     /// The newest synced step; it may have appended nothing to `history`.
     pub step: Step,
+    /// The newest step that is known to be committed: `step`, or the one before it while the barrier is under way.
+    pub committed: Step,
     /// The synced turns, oldest first; all of them, or the latest page.
     pub history: History,
     /// Where older turns begin to be missing from `history`: ask the store for the page before this step.

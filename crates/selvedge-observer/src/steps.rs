@@ -1,6 +1,6 @@
 //! Which step a thread's events and commits belong to.
 
-use selvedge_event::{AgentEvent, Discard, Step};
+use selvedge_event::{AgentEvent, Discard, ReplaySnapshot, Step};
 
 /// Follows the steps of one thread's feed, for observers that keep something per step.
 ///
@@ -52,6 +52,14 @@ impl From<Step> for Steps {
     }
 }
 
+impl From<&ReplaySnapshot> for Steps {
+    /// Begins at a snapshot, which may have been taken between the sync and the commit of its step.
+    fn from(snapshot: &ReplaySnapshot) -> Self {
+        let ReplaySnapshot { step, committed, .. } = *snapshot;
+        Self { newest: committed, running: (step > committed).then_some(step) }
+    }
+}
+
 impl Steps {
     /// The newest step that is over.
     pub fn newest(&self) -> Step {
@@ -83,6 +91,23 @@ impl Steps {
             self.running = Some(step);
         }
         follows
+    }
+
+    /// Holds a snapshot against what was followed so far: [`Follows::On`] if it is of that moment, [`Follows::Gap`] if
+    /// steps were missed, or there are some that the thread no longer has.
+    pub fn snapshot(&mut self, snapshot: &ReplaySnapshot) -> Follows {
+        let found = Self::from(snapshot);
+        // The observer has had the commit, and the runtime has not had its answer.
+        let ahead = self.running.is_none() && found.running == Some(self.newest);
+        // A step that another process has committed, and this one has shown, is over.
+        let shown = self.running == Some(found.newest);
+        if found.newest != self.newest && !ahead && !shown {
+            return Follows::Gap { expected: self.running.unwrap_or(self.newest), found: snapshot.step };
+        }
+        if !ahead {
+            *self = Self { newest: found.newest, running: found.running.or(self.running.filter(|_| !shown)) };
+        }
+        Follows::On
     }
 
     /// Takes in a commit; returns the step that it commits.
@@ -134,6 +159,48 @@ mod tests {
         assert_eq!(steps.event(&event(9)), Follows::Begins(9));
         assert_eq!(steps.newest(), 8);
         assert_eq!(steps.commit(), 9);
+    }
+
+    fn snapshot(step: Step, committed: Step) -> ReplaySnapshot {
+        ReplaySnapshot {
+            thread_id: "t".into(),
+            created_at: selvedge_event::Timestamp(0),
+            step,
+            committed,
+            history: selvedge_event::History::default(),
+            older: None,
+            partial: None,
+            open_calls: Vec::new(),
+            choices: Vec::new(),
+            oauth: Vec::new(),
+            views: Vec::new(),
+            usage: selvedge_event::Usage::default(),
+        }
+    }
+
+    #[test]
+    fn a_snapshot_of_the_moment_follows_and_another_does_not() {
+        let mut steps = Steps::from(&snapshot(4, 4));
+        assert_eq!(steps.event(&event(5)), Follows::Begins(5));
+        assert_eq!(steps.snapshot(&snapshot(4, 4)), Follows::On, "before the sync");
+        assert_eq!(steps.snapshot(&snapshot(5, 4)), Follows::On, "before the commit");
+        assert_eq!(steps.commit(), 5);
+        assert_eq!(steps.snapshot(&snapshot(5, 4)), Follows::On, "before the runtime knows of the commit");
+        assert_eq!(steps.snapshot(&snapshot(5, 5)), Follows::On, "at rest");
+        assert_eq!(steps.snapshot(&snapshot(6, 5)), Follows::On, "a step without events");
+        assert_eq!(steps.commit(), 6, "and its commit");
+        for (step, committed) in [(7, 7), (8, 7), (5, 5), (1, 1), (0, 0)] {
+            assert_eq!(steps.snapshot(&snapshot(step, committed)), Follows::Gap { expected: 6, found: step });
+        }
+        assert_eq!(Steps::from(&snapshot(6, 5)).commit(), 6);
+    }
+
+    #[test]
+    fn a_step_that_another_process_committed_and_this_one_showed_is_over() {
+        let mut steps = Steps::from(4);
+        assert_eq!(steps.event(&event(5)), Follows::Begins(5));
+        assert_eq!(steps.snapshot(&snapshot(5, 5)), Follows::On);
+        assert_eq!(steps.commit(), 6);
     }
 
     #[test]

@@ -35,7 +35,9 @@ async fn snapshot(thread: &ThreadId, database: &Database) -> Result<ReplaySnapsh
     let pending = record.choices.into_iter().filter(|(_, resolution)| resolution.is_none());
     Ok(ReplaySnapshot {
         thread_id: thread.clone(),
+        created_at: record.created_at,
         step: record.head.step,
+        committed: record.committed,
         history: turns.into_iter().collect(),
         older,
         partial: None,

@@ -310,7 +310,9 @@ mod tests {
     fn snapshot(history: History, partial: Option<PartialTurn>) -> ReplaySnapshot {
         ReplaySnapshot {
             thread_id: "t".into(),
+            created_at: Timestamp(0),
             step: history.last().map_or(0, |turn| turn.step),
+            committed: history.last().map_or(0, |turn| turn.step),
             history,
             older: None,
             partial,

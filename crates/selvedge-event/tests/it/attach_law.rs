@@ -141,7 +141,9 @@ impl Default for Thread {
     fn default() -> Self {
         let now = ReplaySnapshot {
             thread_id: "t".into(),
+            created_at: Timestamp(0),
             step: 0,
+            committed: 0,
             history: [].into_iter().collect(),
             older: None,
             partial: None,

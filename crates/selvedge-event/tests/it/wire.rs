@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use selvedge_event::{
-    AgentEvent, FailureKind, Message, OAuthNotice, OpenCall, Outcome, PartialTurn, ReplaySnapshot, ToolStatus,
-    Transcript, UserMessage,
+    AgentEvent, FailureKind, Message, OAuthNotice, OpenCall, Outcome, PartialTurn, ReplaySnapshot, Timestamp,
+    ToolStatus, Transcript, UserMessage,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -24,7 +24,9 @@ fn snapshot() -> ReplaySnapshot {
     let call_id = selvedge_event::CallId::of(7, 0);
     ReplaySnapshot {
         thread_id: "support/42".into(),
+        created_at: Timestamp(1_764_500_000_000),
         step: 7,
+        committed: 6,
         history: [samples::turn().into()].into_iter().collect(),
         older: Some(7),
         partial: Some(PartialTurn {

@@ -207,6 +207,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
         self.shard.forget(&self.thread.id);
         self.mailbox.close();
         self.step = None;
+        self.thread.discard_partial();
         self.intake.refuse(|| SendError::ShutDown);
         while let Some(command) = self.mailbox.recv().await {
             command.refuse(SendError::ShutDown);

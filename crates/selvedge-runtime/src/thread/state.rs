@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use selvedge_event::{
     AgentEvent, CallId, ChoiceResolution, History, Message, ModelRef, OAuthNotice, OpenCall, PartialTurn,
-    ReplaySnapshot, Step, Subscription, ThreadId, ToolCall, ToolResult, ToolStatus, TurnRecord, Usage, UserChoice,
-    View,
+    ReplaySnapshot, Step, Subscription, ThreadId, Timestamp, ToolCall, ToolResult, ToolStatus, TurnRecord, Usage,
+    UserChoice, View,
 };
 use selvedge_model::{Projector, wants_answer};
 use selvedge_store::{Changes, Epoch, InboxEntry, PlannedCall, ThreadRecord};
@@ -18,6 +18,8 @@ use super::answer::Answer;
 #[derive(Debug)]
 pub(crate) struct ThreadState {
     pub(crate) id: ThreadId,
+    /// When the thread was created: the arrival of its first input.
+    pub(crate) created_at: Timestamp,
     /// The epoch of the claim; `None` as long as the thread does not exist.
     pub(crate) epoch: Option<Epoch>,
     /// The newest synced step.
@@ -73,6 +75,7 @@ impl ThreadState {
     pub(crate) fn new(id: ThreadId) -> Self {
         Self {
             id,
+            created_at: Timestamp::default(),
             epoch: None,
             step: 0,
             committed: 0,
@@ -95,6 +98,7 @@ impl ThreadState {
     pub(crate) fn loaded(record: ThreadRecord, epoch: Epoch, history: History) -> Self {
         let choices = record.choices.into_iter().map(|(choice, resolution)| Choice { choice, resolution });
         Self {
+            created_at: record.created_at,
             epoch: Some(epoch),
             step: record.head.step,
             committed: record.committed,
@@ -120,7 +124,9 @@ impl ThreadState {
         let pending = pending.filter(|choice| !settled(&choice.choice.call_id));
         ReplaySnapshot {
             thread_id: self.id.clone(),
+            created_at: self.created_at,
             step: self.step,
+            committed: self.committed,
             history: self.history.clone(),
             older: None,
             partial: self.partial.as_ref().map(|partial| partial.snapshot()),

@@ -329,8 +329,8 @@ impl<O: ThreadObserver> Thread<O> {
         }
     }
 
-    /// What the running step has shown is void.
-    fn discard_partial(&self) {
+    /// What the running step has shown is void: it failed, or was abandoned.
+    pub(crate) fn discard_partial(&self) {
         let partial = self.state.borrow_mut().partial.take();
         if let Some(partial) = partial {
             let attempt = partial.attempt.map_or(0, |(attempt, _)| attempt);

@@ -140,3 +140,36 @@ fn a_deleted_thread_is_gone() {
         assert_eq!(written(&world, "t").await, ["one"], "its name is free, and the input's id is new to it");
     });
 }
+
+/// What was shown of a step that is abandoned is void: whoever still watches must not take it for the beginning of what
+/// comes after it, in the same thread or in another of its name.
+#[test]
+fn a_thread_that_is_deleted_in_the_middle_of_a_step_takes_back_what_it_has_shown() {
+    in_paused_time(async {
+        let gate = selvedge::model::Gate::new();
+        let world = local(&ScriptedModel::new([Reply::text("half a ").wait(&gate).say("sentence")])).await;
+        world.send("t", "one", Input::text("one")).await.unwrap();
+        gate.reached().await;
+        assert_eq!(world.watcher.transcript("t").items().len(), 2);
+        world.system().delete(&"t".into()).await.unwrap();
+        let last = world.watcher.events("t").pop();
+        assert!(matches!(last, Some(AgentEvent::TurnDiscarded { step: 1, .. })), "{last:?}");
+        assert_eq!(world.watcher.transcript("t").items(), []);
+    });
+}
+
+/// A snapshot tells which thread it is of, whether the thread was loaded or created here, and how far it is committed.
+#[test]
+fn a_snapshot_names_its_thread_by_its_creation() {
+    in_paused_time(async {
+        let world = local(&obliging()).await;
+        world.say("t", "one").await;
+        let created_at = world.store.load(&"t".into()).await.unwrap().created_at;
+        for _ in 0..2 {
+            assert!(world.system().subscribe(&"t".into(), ()).await.unwrap());
+            let snapshot = world.watcher.newest_snapshot("t").unwrap();
+            assert_eq!((snapshot.created_at, snapshot.step, snapshot.committed), (created_at, 1, 1));
+            idle_out().await;
+        }
+    });
+}

@@ -71,6 +71,9 @@ impl<O: ThreadObserver + 'static> Driver<O> {
         {
             let mut state = self.thread.state.borrow_mut();
             state.epoch = taken.claimed.or(state.epoch);
+            if let Some(first) = taken.entries.first().filter(|_| created) {
+                state.created_at = first.at;
+            }
             state.inbox.extend(taken.entries);
         }
         if created {

@@ -1,0 +1,117 @@
+//! [`DurableObserver`]: each function of the trait, and what it keeps.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use selvedge_event::{AgentEvent, Step, ThreadId, UserChoice};
+use selvedge_observer::{BoxError, ThreadObserver};
+use selvedge_store::{ConversationStore, ThreadRecord};
+
+use crate::op::{Answer, Op};
+use crate::rebuild::{pending, rebuild_thread};
+use crate::step_rows::{StepFold, StepRows};
+use crate::{Sessions, SessionsError};
+
+/// Keeps what a product needs of its threads beside their histories: see the [crate's page](crate).
+///
+/// One serves a shard; [`factory`](Self::factory) makes them. In memory there is only what running steps have shown.
+pub struct DurableObserver {
+    sessions: Sessions,
+    store: Arc<dyn ConversationStore>,
+    /// What the running step of each thread has shown. A thread between two steps is not in here.
+    running: RefCell<HashMap<ThreadId, StepFold>>,
+}
+
+impl DurableObserver {
+    /// An observer for one shard. `store` is where the threads are durable: what is kept of a thread that ran elsewhere,
+    /// or that was forked, is derived from its history.
+    pub fn new(sessions: Sessions, store: Arc<dyn ConversationStore>) -> Self {
+        Self { sessions, store, running: RefCell::default() }
+    }
+
+    /// Keeps a step. Where it does not follow on what is kept, the thread is derived from its history, which holds the
+    /// step too.
+    async fn keep(&self, thread: &ThreadId, rows: StepRows) -> Result<bool, SessionsError> {
+        match self.sessions.write(Op::Commit { thread: thread.clone(), rows }).await? {
+            Answer::Kept { choices } => Ok(choices),
+            _gap => {
+                rebuild_thread(&self.sessions, &*self.store, thread).await?;
+                // A rebuild takes the choices from the store, as they are.
+                Ok(false)
+            }
+        }
+    }
+
+    /// Keeps a step that showed nothing that says which it is: its inputs were questions, answers, sign-ins or views, or
+    /// it is committed again and had appended nothing. The store knows.
+    async fn keep_silent_step(&self, thread: &ThreadId) -> Result<Step, SessionsError> {
+        let record = self.store.load(thread).await?;
+        let step = record.head.step;
+        let choices = self.keep(thread, StepRows::empty(step)).await?;
+        if choices {
+            self.keep_choices(thread, &record).await?;
+        }
+        Ok(step)
+    }
+
+    /// An answered choice is not dismissed: where choices wait, the store tells which of them still do.
+    async fn keep_choices(&self, thread: &ThreadId, record: &ThreadRecord) -> Result<(), SessionsError> {
+        let waiting = pending(record);
+        if self.sessions.choices(thread).await? != waiting {
+            self.sessions.write(Op::Choices { thread: thread.clone(), choices: waiting }).await?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait(?Send)]
+impl ThreadObserver for DurableObserver {
+    type SubscribeRequest = ();
+
+    fn on_event(&self, thread_id: &str, event: &AgentEvent) {
+        let mut running = self.running.borrow_mut();
+        match running.get_mut(thread_id) {
+            _ if StepFold::is_voided_by(event) => drop(running.remove(thread_id)),
+            _ if !StepFold::concerns(event) => {}
+            Some(fold) => fold.apply(event),
+            None => running.entry(thread_id.into()).or_default().apply(event),
+        }
+    }
+
+    async fn on_user_choice_required(&self, thread_id: &str, choice: &UserChoice) -> Result<(), BoxError> {
+        let thread = ThreadId::from(thread_id);
+        let require = || Op::Require { thread: thread.clone(), choice: choice.clone() };
+        if self.sessions.write(require()).await? == Answer::Gap {
+            rebuild_thread(&self.sessions, &*self.store, &thread).await?;
+            self.sessions.write(require()).await?;
+        }
+        Ok(())
+    }
+
+    async fn on_user_choice_dismissed(&self, thread_id: &str, choice_id: &str) -> Result<(), BoxError> {
+        self.sessions.write(Op::Dismiss { thread: thread_id.into(), choice: choice_id.into() }).await?;
+        Ok(())
+    }
+
+    async fn on_commit(&self, thread_id: &str) -> Result<(), BoxError> {
+        let thread = ThreadId::from(thread_id);
+        // Taken out, not read: whatever becomes of this commit, the step's events come again before the next try.
+        let shown = self.running.borrow_mut().remove(thread_id).and_then(StepFold::finish);
+        let Some(rows) = shown else {
+            self.keep_silent_step(&thread).await?;
+            return Ok(());
+        };
+        if self.keep(&thread, rows).await? {
+            self.keep_choices(&thread, &self.store.load(&thread).await?).await?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for DurableObserver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DurableObserver").field("sessions", &self.sessions).finish_non_exhaustive()
+    }
+}

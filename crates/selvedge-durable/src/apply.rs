@@ -20,7 +20,10 @@ pub(crate) async fn apply(
     now: Timestamp,
 ) -> Result<Answer, sqlx::Error> {
     match op {
-        Op::Commit { thread, rows } => commit(connection, thread, rows, prices, now).await,
+        Op::Commit { thread, rows, created_at } => {
+            let session = follows(connection, thread, rows.step, *created_at, now).await?;
+            commit(connection, session, rows, prices, now).await
+        }
         Op::Require { thread, choice } => match find(connection, thread).await? {
             Some(kept) => require(connection, kept.session, choice).await.map(|()| Answer::Done),
             None => Ok(Answer::Gap),
@@ -53,36 +56,52 @@ struct Kept {
     session: SessionId,
     step: Step,
     inherited: Step,
+    created_at: Timestamp,
 }
 
 async fn find(connection: &mut SqliteConnection, thread: &ThreadId) -> Result<Option<Kept>, sqlx::Error> {
-    let sql = "SELECT id, step, inherited FROM durable_sessions WHERE thread = ?1 AND state = 'kept'";
+    let sql = "SELECT id, step, inherited, created_at FROM durable_sessions WHERE thread = ?1 AND state = 'kept'";
     let rows = run(connection, sql, [thread.as_str().into()]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     let step = |column| row.try_get::<i64, _>(column).map(|step| step.cast_unsigned());
-    Ok(Some(Kept { session: row.try_get(0)?, step: step(1)?, inherited: step(2)? }))
+    let created_at = Timestamp(row.try_get(3)?);
+    Ok(Some(Kept { session: row.try_get(0)?, step: step(1)?, inherited: step(2)?, created_at }))
+}
+
+/// The session that a step follows on in, or that has it already; `None` if there is none.
+async fn follows(
+    connection: &mut SqliteConnection,
+    thread: &ThreadId,
+    step: Step,
+    created_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<Option<Kept>, sqlx::Error> {
+    match (find(connection, thread).await?, created_at) {
+        (Some(kept), created_at) if created_at.is_none_or(|at| at == kept.created_at) => {
+            Ok(Some(kept).filter(|kept| step == kept.step || step == kept.step + 1))
+        }
+        // Only a thread's first step can stand alone.
+        (another, Some(created_at)) => {
+            if let Some(another) = another {
+                remove(connection, another.session).await?;
+            }
+            let session = insert(connection, thread, "kept", 0, (created_at, now)).await?;
+            Ok(Some(Kept { session, step: 0, inherited: 0, created_at }))
+        }
+        (_, None) => Ok(None),
+    }
 }
 
 async fn commit(
     connection: &mut SqliteConnection,
-    thread: &ThreadId,
+    kept: Option<Kept>,
     rows: &StepRows,
     prices: &Prices,
     now: Timestamp,
 ) -> Result<Answer, sqlx::Error> {
-    let kept = match find(connection, thread).await? {
-        Some(kept) => kept,
-        // Only a thread's first step can stand alone.
-        None if rows.step == 1 => {
-            let session = insert(connection, thread, "kept", 0, now).await?;
-            Kept { session, step: 0, inherited: 0 }
-        }
-        None => return Ok(Answer::Gap),
-    };
-    if rows.step != kept.step && rows.step != kept.step + 1 {
-        return Ok(Answer::Gap);
-    }
+    let Some(kept) = kept else { return Ok(Answer::Gap) };
     put_step(connection, kept.session, rows, kept.inherited, prices).await?;
+    // A step that is committed again leaves the time at which it first was.
     let sql = "UPDATE durable_sessions SET step = ?2, updated_at = ?3 WHERE id = ?1 AND step < ?2; \
                SELECT EXISTS (SELECT 1 FROM durable_choices WHERE session = ?1)";
     let waiting = run(connection, sql, [kept.session.into(), rows.step.into(), now.0.into()]).await?;
@@ -95,11 +114,11 @@ async fn insert(
     thread: &ThreadId,
     state: &str,
     inherited: Step,
-    now: Timestamp,
+    (created_at, updated_at): (Timestamp, Timestamp),
 ) -> Result<SessionId, sqlx::Error> {
     let sql = "INSERT INTO durable_sessions (thread, state, step, inherited, created_at, updated_at) \
-               VALUES (?1, ?2, 0, ?3, ?4, ?4) RETURNING id";
-    let values = [thread.as_str().into(), state.into(), inherited.into(), now.0.into()];
+               VALUES (?1, ?2, 0, ?3, ?4, ?5) RETURNING id";
+    let values = [thread.as_str().into(), state.into(), inherited.into(), created_at.0.into(), updated_at.0.into()];
     run(connection, sql, values).await?.first().ok_or(sqlx::Error::RowNotFound)?.try_get(0)
 }
 
@@ -216,7 +235,7 @@ async fn begin(
     for row in run(connection, sql, [thread.as_str().into(), now.plus_millis(-ABANDONED).0.into()]).await? {
         remove(connection, row.try_get(0)?).await?;
     }
-    let session = insert(connection, thread, "building", inherited, now).await?;
+    let session = insert(connection, thread, "building", inherited, (now, now)).await?;
     Ok(Answer::Building { session })
 }
 

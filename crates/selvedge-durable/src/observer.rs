@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use selvedge_event::{AgentEvent, Step, ThreadId, UserChoice};
+use selvedge_event::{AgentEvent, ThreadId, UserChoice};
 use selvedge_observer::{BoxError, ThreadObserver};
-use selvedge_store::{ConversationStore, ThreadRecord};
+use selvedge_store::ConversationStore;
 
 use crate::op::{Answer, Op};
 use crate::rebuild::{pending, rebuild_thread};
@@ -16,7 +16,8 @@ use crate::{Sessions, SessionsError};
 
 /// Keeps what a product needs of its threads beside their histories: see the [crate's page](crate).
 ///
-/// One serves a shard; [`factory`](Self::factory) makes them. In memory there is only what running steps have shown.
+/// Made on each shard: `.observer(move || DurableObserver::new(sessions.clone(), store.clone()))`. In memory there is only
+/// what running steps have shown.
 pub struct DurableObserver {
     sessions: Sessions,
     store: Arc<dyn ConversationStore>,
@@ -33,32 +34,21 @@ impl DurableObserver {
 
     /// Keeps a step. Where it does not follow on what is kept, the thread is derived from its history, which holds the
     /// step too.
-    async fn keep(&self, thread: &ThreadId, rows: StepRows) -> Result<bool, SessionsError> {
-        match self.sessions.write(Op::Commit { thread: thread.clone(), rows }).await? {
-            Answer::Kept { choices } => Ok(choices),
-            _gap => {
-                rebuild_thread(&self.sessions, &*self.store, thread).await?;
-                // A rebuild takes the choices from the store, as they are.
-                Ok(false)
-            }
+    async fn keep(&self, thread: &ThreadId, rows: StepRows) -> Result<(), SessionsError> {
+        let created_at = match rows.step {
+            1 => Some(self.store.load(thread).await?.created_at),
+            _ => None,
+        };
+        match self.sessions.write(Op::Commit { thread: thread.clone(), rows, created_at }).await? {
+            Answer::Kept { choices: false } => Ok(()),
+            // An answered choice is not dismissed: where choices wait, the store tells which of them still do.
+            Answer::Kept { choices: true } => self.keep_choices(thread).await,
+            _gap => rebuild_thread(&self.sessions, &*self.store, thread).await,
         }
     }
 
-    /// Keeps a step that showed nothing that says which it is: its inputs were questions, answers, sign-ins or views, or
-    /// it is committed again and had appended nothing. The store knows.
-    async fn keep_silent_step(&self, thread: &ThreadId) -> Result<Step, SessionsError> {
-        let record = self.store.load(thread).await?;
-        let step = record.head.step;
-        let choices = self.keep(thread, StepRows::empty(step)).await?;
-        if choices {
-            self.keep_choices(thread, &record).await?;
-        }
-        Ok(step)
-    }
-
-    /// An answered choice is not dismissed: where choices wait, the store tells which of them still do.
-    async fn keep_choices(&self, thread: &ThreadId, record: &ThreadRecord) -> Result<(), SessionsError> {
-        let waiting = pending(record);
+    async fn keep_choices(&self, thread: &ThreadId) -> Result<(), SessionsError> {
+        let waiting = pending(&self.store.load(thread).await?);
         if self.sessions.choices(thread).await? != waiting {
             self.sessions.write(Op::Choices { thread: thread.clone(), choices: waiting }).await?;
         }
@@ -99,13 +89,13 @@ impl ThreadObserver for DurableObserver {
         let thread = ThreadId::from(thread_id);
         // Taken out, not read: whatever becomes of this commit, the step's events come again before the next try.
         let shown = self.running.borrow_mut().remove(thread_id).and_then(StepFold::finish);
-        let Some(rows) = shown else {
-            self.keep_silent_step(&thread).await?;
-            return Ok(());
+        let rows = match shown {
+            Some(rows) => rows,
+            // Nothing that it showed says which step it is: its inputs were questions, answers, sign-ins or views, or it
+            // is committed again and had appended nothing. The store knows.
+            None => StepRows::empty(self.store.head(&thread).await?.step),
         };
-        if self.keep(&thread, rows).await? {
-            self.keep_choices(&thread, &self.store.load(&thread).await?).await?;
-        }
+        self.keep(&thread, rows).await?;
         Ok(())
     }
 }

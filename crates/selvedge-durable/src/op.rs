@@ -11,8 +11,9 @@ pub(crate) type SessionId = i64;
 #[derive(Debug)]
 pub(crate) enum Op {
     /// Keeps the rows of a step in place of whatever is there of it, if the step is the newest one or the one after
-    /// it; otherwise nothing is done, and the answer is [`Answer::Gap`].
-    Commit { thread: ThreadId, rows: StepRows },
+    /// it; otherwise nothing is done, and the answer is [`Answer::Gap`]. A thread's first step comes with the thread's
+    /// creation, which tells it from another that had its name.
+    Commit { thread: ThreadId, rows: StepRows, created_at: Option<Timestamp> },
     /// Keeps a choice. [`Answer::Gap`] if the thread is not there.
     Require { thread: ThreadId, choice: UserChoice },
     /// Forgets a choice.

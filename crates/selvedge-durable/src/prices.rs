@@ -36,7 +36,8 @@ impl Price {
             (usage.cache_read, self.cache_read),
             (usage.cache_write, self.cache_write),
         ];
-        let millionths: u128 = parts.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(*price)).sum();
+        let products = parts.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(*price));
+        let millionths = products.fold(0, u128::saturating_add);
         u64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 }

@@ -140,6 +140,7 @@ pub(crate) async fn transcript(readers: &Readers, thread: &ThreadId) -> Result<V
 pub(crate) struct Kept {
     pub(crate) session: SessionId,
     pub(crate) step: Step,
+    pub(crate) created_at: Timestamp,
     pub(crate) usage: Usage,
     pub(crate) cost: Cost,
     pub(crate) open_calls: i64,
@@ -152,6 +153,7 @@ pub(crate) async fn kept(readers: &Readers, thread: &ThreadId) -> Result<Option<
         Ok(Kept {
             session: row.try_get("id")?,
             step: row.try_get::<i64, _>("step")?.cast_unsigned(),
+            created_at: Timestamp(row.try_get("created_at")?),
             usage: read_usage(row)?,
             cost: read_cost(row)?,
             open_calls: row.try_get("open_calls")?,
@@ -227,9 +229,7 @@ pub(crate) fn failed(error: sqlx::Error) -> SessionsError {
 }
 
 fn parse<T: serde::de::DeserializeOwned>(thread: &ThreadId, body: &str) -> Result<T, SessionsError> {
-    let unreadable = |error: serde_json::Error| SessionsError::Unreadable {
-        thread: thread.to_string(),
-        reason: error.to_string(),
-    };
+    let unreadable =
+        |error: serde_json::Error| SessionsError::Unreadable { thread: thread.to_string(), reason: error.to_string() };
     serde_json::from_str(body).map_err(unreadable)
 }

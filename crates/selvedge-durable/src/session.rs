@@ -11,7 +11,7 @@ pub struct Session {
     pub thread: ThreadId,
     /// The beginning of the first thing that a user wrote, on one line; `None` if nobody wrote anything.
     pub title: Option<String>,
-    /// When its first step was committed; if it was rebuilt, when its first input arrived.
+    /// When it was created: the arrival of its first input.
     pub created_at: Timestamp,
     /// When its newest step was committed; if it was rebuilt, when its newest turn was staged.
     pub updated_at: Timestamp,

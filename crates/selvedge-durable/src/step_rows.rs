@@ -232,7 +232,8 @@ mod tests {
     fn chunks_make_one_entry_and_a_discarded_attempt_none() {
         let start = |attempt| AgentEvent::CompletionStarted { step: 1, attempt };
         let void = AgentEvent::TurnDiscarded { step: 1, attempt: 1, scope: Discard::Attempt };
-        let rows = fold(&[user(1), start(1), said("x"), void, start(2), said("a"), said("b"), finished(1, Outcome::Stopped)]);
+        let rows =
+            fold(&[user(1), start(1), said("x"), void, start(2), said("a"), said("b"), finished(1, Outcome::Stopped)]);
         let rows = rows.unwrap();
         let texts: Vec<_> = rows.entries.iter().map(|entry| (entry.place, &*entry.kind, &*entry.text)).collect();
         assert_eq!(texts, [(Some(0), "user", "hello"), (Some(1), "text", "ab")]);

@@ -34,7 +34,7 @@ impl Sessions {
     /// Holds what is kept of every thread against its history, and returns what differs. Writes nothing. Memory is
     /// bounded, whatever the length of a history.
     ///
-    /// Not compared are times, which are those of the writing, and what tokens cost, which follows the prices of their
+    /// Not compared is the time of the newest step, which is that of the writing, and what tokens cost, which follows the prices of their
     /// day. A step that is synced and not known to be committed may be there or not.
     ///
     /// # Errors
@@ -84,8 +84,7 @@ impl Sessions {
             let mut check = Check { thread, differences: Vec::new() };
             self.compare(store, &record, kept.as_ref(), &mut check).await?;
             let rests = check.differences.is_empty()
-                || store.head(thread).await? == record.head
-                    && read::kept(&self.inner.readers, thread).await? == kept;
+                || store.head(thread).await? == record.head && read::kept(&self.inner.readers, thread).await? == kept;
             if rests {
                 return Ok(check.differences);
             }
@@ -108,6 +107,10 @@ impl Sessions {
             }
             return Ok(());
         };
+        if kept.created_at != record.created_at {
+            check.differs(None, "this is another thread, which had its name before".into());
+            return Ok(());
+        }
         if kept.step < record.committed || kept.step > record.head.step {
             let (head, committed) = (record.head.step, record.committed);
             check.differs(

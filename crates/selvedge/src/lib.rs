@@ -29,11 +29,15 @@
 //! observer, `openai-chat` reaches models over the network, `schema` makes tools
 //! of functions whose arguments are a Rust type, `full` is all of them.
 
+#[cfg(feature = "live")]
+mod attach;
 mod builder;
 pub mod prelude;
 #[cfg(feature = "schema")]
 mod typed_tool;
 
+#[cfg(feature = "live")]
+pub use attach::attach_to;
 pub use builder::{BuildError, Builder, System};
 #[cfg(feature = "schema")]
 pub use typed_tool::typed_tool;

@@ -1,0 +1,43 @@
+//! The pump: the task on the embedder's runtime that wakes subscribers, so that whoever publishes need not.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::feed::Feed;
+
+/// Feeds with news. Each is in the queue once at most: the queue is bounded by the feeds that there are.
+#[derive(Default)]
+pub(crate) struct Pump {
+    queue: Mutex<Vec<Weak<Feed>>>,
+    news: Notify,
+    stopped: AtomicBool,
+}
+
+impl Pump {
+    pub(crate) fn enqueue(&self, feed: Weak<Feed>) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push(feed);
+        self.news.notify_one();
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.news.notify_one();
+    }
+
+    /// Serves feeds until it is stopped, and rests after each round.
+    pub(crate) async fn run(&self, pace: Duration) {
+        while !self.stopped.load(Ordering::Acquire) {
+            self.news.notified().await;
+            let feeds = std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner));
+            for feed in feeds.iter().filter_map(Weak::upgrade) {
+                feed.serve();
+            }
+            if !pace.is_zero() {
+                tokio::time::sleep(pace).await;
+            }
+        }
+    }
+}

@@ -76,6 +76,11 @@ pub(crate) enum Command {
         #[arg(long, value_name = "STEP")]
         at: Option<u64>,
     },
+    /// Copy the database to a new file, also while others write to it.
+    Backup {
+        /// The copy; it must not exist.
+        file: PathBuf,
+    },
 }
 
 /// How to talk.

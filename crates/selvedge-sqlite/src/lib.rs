@@ -40,7 +40,8 @@
 //!
 //! # The file
 //! can be read with the `sqlite3` shell: bodies are JSON, and the view `conversation` shows histories. Beside it stand
-//! `-wal` and `-shm` while it is open; a copy needs `VACUUM INTO`, or all three with nobody writing.
+//! `-wal` and `-shm` while it is open; [`SqliteStore::backup`] makes a copy at any time, and
+//! so does `VACUUM INTO`; copying files needs all three, with nobody writing.
 //! A database of an older schema is migrated when it is opened, in one transaction. One of a newer schema, or of
 //! another application, is refused, and not written to.
 //! A record that cannot be read is reported as quarantined, and left as it is.
@@ -48,6 +49,7 @@
 mod blob;
 mod connection;
 mod error;
+mod maintain;
 mod options;
 mod owners;
 mod read;

@@ -12,6 +12,7 @@ use selvedge_store::{
     AcceptReply, AcceptRequest, ConversationStore, Epoch, Head, HistoryPage, Owner, StoreError, StoreErrorKind,
     SyncRequest, ThreadRecord, ThreadSummary, ThreadsAfter,
 };
+use sqlx::sqlite::SqliteConnectOptions;
 
 use crate::owners::Owners;
 use crate::readers::Readers;
@@ -29,6 +30,7 @@ pub struct SqliteStore {
 
 struct Inner {
     path: PathBuf,
+    connect: SqliteConnectOptions,
     writer: Writer,
     readers: Readers,
     owners: Owners,
@@ -66,8 +68,8 @@ impl SqliteStore {
         let owners = Owners::beside(&path);
         let counters = Arc::<Counters>::default();
         let writer = Writer::start(connect.clone(), &options, owners.clone(), Arc::clone(&counters)).await?;
-        let readers = Readers::new(connect, options.readers);
-        Ok(Self { inner: Arc::new(Inner { path, writer, readers, owners, counters }) })
+        let readers = Readers::new(connect.clone(), options.readers);
+        Ok(Self { inner: Arc::new(Inner { path, connect, writer, readers, owners, counters }) })
     }
 
     /// The database file.
@@ -95,6 +97,11 @@ impl SqliteStore {
         // ORDER: the writer's connection is the last, for only the last one folds the write-ahead log into the file.
         self.inner.readers.close().await;
         self.inner.writer.close().await;
+    }
+
+    /// How a connection of its own is opened.
+    pub(crate) fn connect_options(&self) -> &SqliteConnectOptions {
+        &self.inner.connect
     }
 
     async fn write(&self, op: Op) -> Result<(), StoreError> {

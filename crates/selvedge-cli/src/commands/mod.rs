@@ -1,5 +1,6 @@
 //! Everything but the conversation: what is done to threads from outside.
 
+mod backup;
 mod delete;
 mod export;
 mod fork;
@@ -27,6 +28,7 @@ pub(crate) async fn run(command: Command, db: Option<PathBuf>) -> Result<(), Fai
         Command::Export { thread, out } => export::run(&thread_id(&thread)?, out.as_deref(), &database).await,
         Command::Import { file, thread } => import::run(&file, thread.as_deref(), &database).await,
         Command::Delete { thread, yes } => delete::run(&thread_id(&thread)?, yes, &database).await,
+        Command::Backup { file } => backup::run(&file, &database).await,
         Command::Fork { thread, new, at } => fork::run(&thread_id(&thread)?, &thread_id(&new)?, at, &database).await,
     };
     database.close().await;

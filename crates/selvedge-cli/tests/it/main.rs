@@ -4,4 +4,5 @@ mod archives;
 mod chat;
 mod errors;
 mod large_outputs;
+mod maintenance;
 mod program;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its scaffolding too")]
 
+mod backup;
 mod child;
 mod conformance;
 mod damage;

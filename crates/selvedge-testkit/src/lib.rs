@@ -2,6 +2,8 @@
 //!
 //! - [`store_conformance!`] runs every promise of [`ConversationStore`](selvedge_store::ConversationStore) against a
 //!   store, one named test per promise.
+//! - [`observer_conformance!`] runs every promise of a [`ThreadObserver`](selvedge_observer::ThreadObserver) that keeps
+//!   something against an observer.
 //! - [`FaultStore`] wraps a store and lets it fail, stall, lose an answer or die at a chosen operation.
 //!
 //! - [`Watcher`] is an observer that holds what every subscriber sees against the whole feed and the history.
@@ -13,6 +15,7 @@
 mod chance;
 mod clock;
 mod fault_store;
+pub mod observer_conformance;
 pub mod store_conformance;
 mod watcher;
 

@@ -4,6 +4,7 @@
 //! use std::sync::Arc;
 //!
 //! use selvedge_durable::{DurableObserver, Listing, Sessions};
+//! use selvedge_live::Live;
 //! use selvedge_store::{ConversationStore, MemoryStore};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -11,7 +12,7 @@
 //! # let path = std::env::temp_dir().join(format!("selvedge-durable-doc-{}.db", std::process::id()));
 //! let store: Arc<dyn ConversationStore> = Arc::new(MemoryStore::default());
 //! let sessions = Sessions::open(&path).await?;
-//! let observer = DurableObserver::new(sessions.clone(), store.clone());
+//! let observer = DurableObserver::new(sessions.clone(), store.clone(), &Live::default());
 //! // A running system feeds the observer. Anyone who has the sessions reads what it keeps:
 //! let newest = sessions.list(&Listing::first(20)).await?;
 //! let found = sessions.search("anything at \"all", 10).await?;
@@ -22,8 +23,8 @@
 //! ```
 //!
 //! What it is: for each thread a [`Session`] (title, times, step, tokens, what they cost, status, last error), the
-//! choices that wait for the user, and what a viewer shows, which can be searched; and, in its source, how to write an
-//! observer that keeps state of its own. The guide is `docs/guides/durable-observer.md`.
+//! choices that wait for the user, and what a viewer shows, which can be searched; whoever watches a thread is served
+//! through [`selvedge_live`]; and, in its source, how to write an observer that keeps state of its own. The guide is `docs/guides/durable-observer.md`.
 //! What it is not: the truth. That is the history in the store; everything here can be derived from it, and
 //! [`Sessions::rebuild`] does so.
 //!

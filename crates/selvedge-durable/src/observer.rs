@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use selvedge_event::{AgentEvent, ThreadId, UserChoice};
+use selvedge_event::{AgentEvent, ReplaySnapshot, ThreadId, UserChoice};
+use selvedge_live::{Hub, Live, LiveRequest};
 use selvedge_observer::{BoxError, ThreadObserver};
 use selvedge_store::ConversationStore;
 
@@ -16,20 +17,22 @@ use crate::{Sessions, SessionsError};
 
 /// Keeps what a product needs of its threads beside their histories: see the [crate's page](crate).
 ///
-/// Made on each shard: `.observer(move || DurableObserver::new(sessions.clone(), store.clone()))`. In memory there is only
-/// what running steps have shown.
+/// Made on each shard: `.observer(move || DurableObserver::new(sessions.clone(), store.clone(), &live))`. In memory there
+/// is only what running steps have shown, and what is shown live of threads that somebody watches.
 pub struct DurableObserver {
     sessions: Sessions,
     store: Arc<dyn ConversationStore>,
     /// What the running step of each thread has shown. A thread between two steps is not in here.
     running: RefCell<HashMap<ThreadId, StepFold>>,
+    /// Shows the threads to whoever watches.
+    hub: Hub,
 }
 
 impl DurableObserver {
     /// An observer for one shard. `store` is where the threads are durable: what is kept of a thread that ran elsewhere,
-    /// or that was forked, is derived from its history.
-    pub fn new(sessions: Sessions, store: Arc<dyn ConversationStore>) -> Self {
-        Self { sessions, store, running: RefCell::default() }
+    /// or that was forked, is derived from its history. Who watches a thread does so through `live`.
+    pub fn new(sessions: Sessions, store: Arc<dyn ConversationStore>, live: &Live) -> Self {
+        Self { sessions, store, running: RefCell::default(), hub: live.hub() }
     }
 
     /// Keeps a step. Where it does not follow on what is kept, the thread is derived from its history, which holds the
@@ -58,7 +61,7 @@ impl DurableObserver {
 
 #[async_trait(?Send)]
 impl ThreadObserver for DurableObserver {
-    type SubscribeRequest = ();
+    type SubscribeRequest = LiveRequest;
 
     fn on_event(&self, thread_id: &str, event: &AgentEvent) {
         let mut running = self.running.borrow_mut();
@@ -68,6 +71,7 @@ impl ThreadObserver for DurableObserver {
             Some(fold) => fold.apply(event),
             None => running.entry(thread_id.into()).or_default().apply(event),
         }
+        self.hub.event(thread_id, event);
     }
 
     async fn on_user_choice_required(&self, thread_id: &str, choice: &UserChoice) -> Result<(), BoxError> {
@@ -77,11 +81,14 @@ impl ThreadObserver for DurableObserver {
             rebuild_thread(&self.sessions, &*self.store, &thread).await?;
             self.sessions.write(require()).await?;
         }
+        // Kept first, for whoever is shown it may answer it.
+        self.hub.choice_required(thread_id, choice);
         Ok(())
     }
 
     async fn on_user_choice_dismissed(&self, thread_id: &str, choice_id: &str) -> Result<(), BoxError> {
         self.sessions.write(Op::Dismiss { thread: thread_id.into(), choice: choice_id.into() }).await?;
+        self.hub.choice_dismissed(thread_id, choice_id);
         Ok(())
     }
 
@@ -96,7 +103,13 @@ impl ThreadObserver for DurableObserver {
             None => StepRows::empty(self.store.head(&thread).await?.step),
         };
         self.keep(&thread, rows).await?;
+        // ORDER: last, with no await after it: whoever attaches finds the step committed, in its snapshot or in a frame.
+        self.hub.committed(thread_id);
         Ok(())
+    }
+
+    fn on_subscribe(&self, thread_id: &str, request: LiveRequest, snapshot: ReplaySnapshot) {
+        self.hub.subscribe(thread_id, request, snapshot);
     }
 }
 

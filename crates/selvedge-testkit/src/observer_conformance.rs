@@ -101,11 +101,12 @@ mod scenes;
 mod stage;
 pub mod subscribers;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_event::{AgentEvent, ChoiceId, History, ReplaySnapshot, ThreadId};
-use selvedge_observer::ThreadObserver;
+use selvedge_observer::{BoxError, ThreadObserver};
 use selvedge_store::ConversationStore;
 
 /// How the suite gets at a kind of observer. Its functions panic where they fail.
@@ -144,11 +145,20 @@ pub trait ObserverHarness: Sized {
         async { None }
     }
 
-    /// A subscriber: what is handed in, and what is read. `None` if it serves none.
-    fn viewer(&self) -> Option<(<Self::Observer as ThreadObserver>::SubscribeRequest, Self::Viewer)> {
-        None
+    /// Attaches somebody to a thread: `attach` takes a request to its observer. `None` if the observer serves nobody.
+    fn watch(
+        &self,
+        thread: &ThreadId,
+        attach: Attach<<Self::Observer as ThreadObserver>::SubscribeRequest>,
+    ) -> impl Future<Output = Option<Self::Viewer>> {
+        let (_, _) = (thread, attach);
+        async { None }
     }
 }
+
+/// Takes a request to the observer of a thread, as `RunningSystem::subscribe` does.
+pub type Attach<R> =
+    Arc<dyn Fn(ThreadId, R) -> Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>> + Send + Sync>;
 
 /// The reading end of a subscriber.
 pub trait Viewer {

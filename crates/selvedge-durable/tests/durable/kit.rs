@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use selvedge_durable::{DurableObserver, Price, Prices, Session, Sessions, SessionsOptions};
 use selvedge_event::{ChoiceId, Input, InputId, ThreadId, Transcript};
+use selvedge_live::Live;
 use selvedge_model::{Reply, RequestMessage, ScriptedModel};
 use selvedge_runtime::{Limits, StepParts, StepRunner, ThreadConfig, ToolContext, ToolOutput, ToolSet, ToolSpec, tool};
 use selvedge_store::{ConversationStore, MemoryStore};
@@ -27,12 +28,12 @@ impl World {
 
     /// What a new process has.
     pub(crate) async fn runner(&self) -> StepRunner<DurableObserver> {
-        self.runner_with(DurableObserver::new(self.sessions.clone(), self.store.clone())).await
+        self.runner_with(DurableObserver::new(self.sessions.clone(), self.store.clone(), &Live::default())).await
     }
 
     /// A process at another time of the day.
     pub(crate) async fn runner_at(&self, time: i64) -> StepRunner<DurableObserver> {
-        let observer = DurableObserver::new(self.sessions.clone(), self.store.clone());
+        let observer = DurableObserver::new(self.sessions.clone(), self.store.clone(), &Live::default());
         self.runner_of(observer, ManualClock::at(time)).await
     }
 

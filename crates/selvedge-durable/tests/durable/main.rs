@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its scaffolding too")]
 
 mod choices;
+mod conformance;
 mod folder;
 mod kept;
 mod kit;

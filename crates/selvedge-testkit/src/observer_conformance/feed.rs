@@ -94,7 +94,8 @@ pub async fn a_step_may_show_nothing<H: ObserverHarness>() {
 pub async fn any_text_is_kept<H: ObserverHarness>() {
     let (mut stage, thread) = (Stage::<H>::new().await, ThreadId::from("a 'name' with \"quotes\" and ümläuts 🧵"));
     let long = "long ".repeat(200_000);
-    let texts = ["'; DROP TABLE x; --", "\"", "\u{0}nul\u{0}", "\r\n\t", "🧵👩‍👩‍👧‍👦", "שלום \u{202e}abc", "\u{feff}", "%_\\", &long];
+    let texts =
+        ["'; DROP TABLE x; --", "\"", "\u{0}nul\u{0}", "\r\n\t", "🧵👩‍👩‍👧‍👦", "שלום \u{202e}abc", "\u{feff}", "%_\\", &long];
     for text in texts {
         stage.step(&thread, &Scene::user(text).answer(text).calls(1)).await;
         let call = selvedge_event::CallId::of(stage.next(&thread).await - 1, 0);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use selvedge_event::{
     AgentEvent, Arguments, AssistantMessage, Block, CallId, ChoiceEnd, ChoiceId, ChoiceResolution, CompactionSummary,
-    Discard, FailureKind, Message, ModelRef, Outcome, Step, SubscriptionMessage, Text, ToolCall, ToolResult, ToolStatus,
-    Usage, UserChoice, UserMessage, View, replay,
+    Discard, FailureKind, Message, ModelRef, Outcome, Step, SubscriptionMessage, Text, ToolCall, ToolResult,
+    ToolStatus, Usage, UserChoice, UserMessage, View, replay,
 };
 use selvedge_store::{Changes, PlannedCall, ToolDelivery};
 

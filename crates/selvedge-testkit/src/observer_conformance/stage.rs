@@ -92,7 +92,10 @@ impl<H: ObserverHarness> Stage<H> {
         let step = self.next(thread).await;
         let scene = scene.at(step);
         for choice in &scene.dismissed {
-            self.observer().on_user_choice_dismissed(thread.as_str(), choice.as_str()).await.expect("the hook succeeds");
+            self.observer()
+                .on_user_choice_dismissed(thread.as_str(), choice.as_str())
+                .await
+                .expect("the hook succeeds");
         }
         self.emit(thread, &scene.events);
         self.sync(thread, scene).await

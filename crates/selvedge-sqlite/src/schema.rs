@@ -40,9 +40,9 @@ pub(crate) async fn open(
         }
         Header::Missing | Header::Empty => {}
         Header::Foreign => return Err(refused(format!("{} is not an SQLite database", path.display()))),
-        Header::Known(mark) => {
+        Header::Known { mark, is_short } => {
             mark.check(&path)?;
-            check_without_writing(connect, &path).await?;
+            check_without_writing(connect, &path, is_short).await?;
         }
     }
     let connect = connect.clone().create_if_missing(create);
@@ -81,35 +81,56 @@ enum Header {
     Missing,
     Empty,
     Foreign,
-    Known(Mark),
+    Known {
+        mark: Mark,
+        /// The file has fewer pages than it says. Right after a power cut the others may stand in the write-ahead log.
+        is_short: bool,
+    },
 }
 
 /// Reads a file's header without SQLite, which leaves no trace. See <https://www.sqlite.org/fileformat.html>.
 fn header(path: &Path) -> io::Result<Header> {
-    let mut bytes = Vec::new();
-    match File::open(path) {
-        Ok(file) => file.take(100).read_to_end(&mut bytes)?,
+    let file = match File::open(path) {
+        Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Header::Missing),
         Err(error) => return Err(error),
     };
-    let number =
-        |at: usize| bytes.get(at..at + 4).map(|four| four.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte)));
-    Ok(match (number(60), number(68)) {
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    file.take(100).read_to_end(&mut bytes)?;
+    let number = |at: usize, size: usize| {
+        bytes.get(at..at + size).map(|part| part.iter().fold(0, |sum: u32, byte| sum << 8 | u32::from(*byte)))
+    };
+    Ok(match (number(60, 4), number(68, 4), number(16, 2), number(28, 4)) {
         _ if bytes.is_empty() => Header::Empty,
-        (Some(version), Some(application)) if bytes.starts_with(b"SQLite format 3\0") => {
-            Header::Known(Mark { application, version })
+        (Some(version), Some(application), Some(page), Some(pages)) if bytes.starts_with(b"SQLite format 3\0") => {
+            // A page of 65536 bytes is written as 1.
+            let page = if page == 1 { 65_536 } else { u64::from(page) };
+            Header::Known { mark: Mark { application, version }, is_short: length < page * u64::from(pages) }
         }
         _ => Header::Foreign,
     })
 }
 
 /// Asks SQLite, which sees also what still stands in the write-ahead log, through a connection that cannot write.
-async fn check_without_writing(connect: &SqliteConnectOptions, path: &Path) -> Result<(), StoreError> {
+///
+/// A file that is short is looked through: a page that is nowhere would read as zeros.
+async fn check_without_writing(connect: &SqliteConnectOptions, path: &Path, is_short: bool) -> Result<(), StoreError> {
     let failed = |error| Failure::new("looking at the database", error);
     let mut connection = connect.clone().read_only(true).connect().await.map_err(failed)?;
     let state = state(&mut connection).await.map_err(failed)?;
+    if is_short && let Some(damage) = damage(&mut connection).await.map_err(failed)? {
+        return Err(refused(format!("{} is cut short: {damage}", path.display())));
+    }
     connection.close().await.map_err(failed)?;
     state.check(path)
+}
+
+/// What SQLite finds damaged first, if anything is.
+async fn damage(connection: &mut SqliteConnection) -> Result<Option<String>, sqlx::Error> {
+    let rows = run_once(connection, "PRAGMA quick_check(1)").await?;
+    let found: String = rows.first().ok_or(sqlx::Error::RowNotFound)?.try_get(0)?;
+    Ok((found != "ok").then_some(found))
 }
 
 /// What SQLite says of a database.

@@ -8,5 +8,6 @@ mod crashes;
 mod every_store;
 mod explorer;
 mod kit;
+mod power;
 mod redelivery;
 mod two_owners;

@@ -42,6 +42,22 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Find what was said, called or answered, in all threads.
+    ///
+    /// Finds texts that have all of the words; the last word may be the beginning of one. Case and accents do not count.
+    Search {
+        /// The words.
+        #[arg(required = true, value_name = "WORDS")]
+        words: Vec<String>,
+        /// At most so many hits.
+        #[arg(long, default_value_t = 20, value_name = "N")]
+        limit: usize,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Derive sessions, transcripts and the search index anew from the histories.
+    Rebuild,
     /// Write a thread as lines of JSON: a header, then one line per turn.
     Export {
         /// The thread.

@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use selvedge::durable::Sessions;
 use selvedge::prelude::{ConversationStore, SqliteStore, ThreadId};
 use selvedge::sqlite::SqliteOptions;
 use selvedge::store::{StoreError, ThreadRecord};
+
+use tokio::sync::OnceCell;
 
 use crate::failure::Failure;
 
@@ -14,6 +17,8 @@ use crate::failure::Failure;
 pub(crate) struct Database {
     store: SqliteStore,
     path: PathBuf,
+    /// What is derived from the histories; opened when it is first needed.
+    sessions: Arc<OnceCell<Sessions>>,
 }
 
 impl Database {
@@ -45,7 +50,7 @@ impl Database {
         }
         let opened = options.open(&path).await;
         let store = opened.map_err(|error| Failure::of_store(&error, None, &path))?;
-        Ok(Self { store, path })
+        Ok(Self { store, path, sessions: Arc::default() })
     }
 
     /// The store.
@@ -53,8 +58,24 @@ impl Database {
         &self.store
     }
 
-    /// Ends what is being written, and closes the file.
+    /// What is derived from the histories, in a file of its own beside the database: `threads.db` has
+    /// `threads.sessions.db`.
+    pub(crate) async fn sessions(&self) -> Result<Sessions, Failure> {
+        let path = self.sessions_path();
+        let open = || async { Sessions::open(&path).await.map_err(|error| Failure::of_sessions(&error, &path)) };
+        self.sessions.get_or_try_init(open).await.cloned()
+    }
+
+    /// The file of the sessions, which need not be there yet.
+    pub(crate) fn sessions_path(&self) -> PathBuf {
+        self.path.with_extension("sessions.db")
+    }
+
+    /// Ends what is being written, and closes the files.
     pub(crate) async fn close(&self) {
+        if let Some(sessions) = self.sessions.get() {
+            sessions.close().await;
+        }
         self.store.close().await;
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use selvedge::BuildError;
+use selvedge::durable::SessionsError;
 use selvedge::prelude::ThreadId;
 use selvedge::runtime::SendError;
 use selvedge::store::{StoreError, StoreErrorKind};
@@ -82,6 +83,18 @@ impl Failure {
                 database.display()
             )),
             _ => failure,
+        }
+    }
+
+    /// A failure of what is derived from the histories, at `path`.
+    pub(crate) fn of_sessions(error: &SessionsError, path: &Path) -> Self {
+        let failure = Self::new(with_sources(error));
+        match error {
+            SessionsError::Busy { .. } | SessionsError::Moving { .. } => failure.advise("try again"),
+            _ => failure.advise(format!(
+                "everything in {} is derived from the threads: move it away, and selvedge rebuild makes it anew",
+                path.display()
+            )),
         }
     }
 

@@ -6,6 +6,7 @@ mod chat;
 mod commands;
 mod database;
 mod failure;
+mod index;
 mod rehearsal;
 mod render;
 mod tools;

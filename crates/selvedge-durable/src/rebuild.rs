@@ -61,6 +61,18 @@ impl Sessions {
         self.forget_missing(store).await
     }
 
+    /// Derives what is kept of one thread from its history: for a thread that has changed without an observer, such as
+    /// one that was imported or forked. A thread that is gone is forgotten.
+    ///
+    /// # Errors
+    /// As [`rebuild`](Self::rebuild).
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the thread as it was or as it is.
+    pub async fn refresh(&self, store: &dyn ConversationStore, thread: &ThreadId) -> Result<(), SessionsError> {
+        rebuild_thread(self, store, thread).await
+    }
+
     /// Forgets threads that the store does not have.
     async fn forget_missing(&self, store: &dyn ConversationStore) -> Result<(), SessionsError> {
         let mut after: Option<ThreadId> = None;

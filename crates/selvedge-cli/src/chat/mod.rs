@@ -1,7 +1,6 @@
 //! `selvedge chat`: a conversation with one thread, on a terminal or as a pipe.
 
 mod editor;
-mod feed;
 mod model;
 mod one_thread;
 mod pipe;
@@ -15,14 +14,14 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use selvedge::System;
+use selvedge::durable::DurableObserver;
+use selvedge::live::Live;
 use selvedge::runtime::Limits;
-use tokio::sync::mpsc;
 
 use crate::args::ChatArgs;
 use crate::database::{Database, thread_id};
 use crate::failure::Failure;
 use crate::render::{Page, Printer, Style};
-use feed::FeedObserver;
 use one_thread::OneThread;
 use session::Session;
 
@@ -40,12 +39,12 @@ pub(crate) async fn run(args: ChatArgs, database: &Database) -> Result<(), Failu
 
     let mut limits = Limits::default();
     limits.shutdown_grace = GRACE;
-    let (sender, feed) = mpsc::unbounded_channel();
-    let observed = thread.clone();
+    let live = Live::default();
+    let (sessions, store, shown) = (database.sessions().await?, database.shared(), live.clone());
     let started = System::builder()
         .store(OneThread { store: database.shared(), thread: thread.clone() })
         .configure(model.config.clone())
-        .observer(move || FeedObserver::new(observed.clone(), sender.clone()))
+        .observer(move || DurableObserver::new(sessions.clone(), store.clone(), &shown))
         .limits(limits)
         .label(format!("selvedge chat (process {})", std::process::id()))
         .start_local()
@@ -53,7 +52,7 @@ pub(crate) async fn run(args: ChatArgs, database: &Database) -> Result<(), Failu
     let system = started.map_err(|error| Failure::of_build(&error, database.path()))?;
 
     let mut page = Page::of_line(Style::Dim, &format!("thread {thread}: {}", model.says));
-    let mut session = Session::new(system, database.clone(), thread, model, feed);
+    let mut session = Session::new(system, live, database.clone(), thread, model);
     page.append(session.attach().await?);
     let result = if on_terminal {
         terminal::talk(&mut session, &page).await

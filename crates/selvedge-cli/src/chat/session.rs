@@ -1,29 +1,37 @@
 //! One conversation: what is asked of the thread, and what is seen of it.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use selvedge::attach_to;
 use selvedge::event::{Delivery, FailureKind, Outcome};
-use selvedge::prelude::{AgentEvent, ChoiceId, Input, InputId, RunningSystem, ThreadId};
+use selvedge::live::{AttachError, Ended, Frame, FrameKind, LiveRequest, Subscribe, Subscriber};
+use selvedge::prelude::{AgentEvent, ChoiceId, Input, InputId, ItemKind, ReplaySnapshot, RunningSystem, ThreadId};
 use selvedge::runtime::{AnswerError, Clock, SendError, SystemClock};
 use selvedge::store::StoreErrorKind;
-use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::feed::Feed;
 use super::model::Chosen;
 use crate::database::Database;
-use crate::failure::Failure;
+use crate::failure::{Failure, with_sources};
 use crate::render::{Live, Page, Style};
+
+/// Frames that are shown at once.
+const FRAMES: usize = 256;
 
 /// A thread that the chat is attached to.
 pub(super) struct Session {
-    system: RunningSystem<()>,
+    system: RunningSystem<LiveRequest>,
+    fanout: selvedge::live::Live,
     database: Database,
     thread: ThreadId,
     model: Chosen,
-    feed: UnboundedReceiver<Feed>,
+    /// Who is attached to the thread; `None` until there is one.
+    subscriber: Option<Subscriber>,
+    /// Frames that were read and are not shown yet.
+    frames: Vec<Arc<Frame>>,
     live: Live,
     /// What is asked of the thread and not yet answered.
     requests: FuturesUnordered<LocalBoxFuture<'static, Done>>,
@@ -35,6 +43,7 @@ pub(super) struct Session {
 
 /// What has come of a request.
 enum Done {
+    Attached(Result<Subscriber, AttachError>),
     Sent(InputId, Result<(), SendError>),
     Answered(ChoiceId, Result<(), AnswerError>),
     Interrupted(Result<(), SendError>),
@@ -68,18 +77,20 @@ const HELP: &str = "  Any text goes to the thread; if something runs, it is inte
 
 impl Session {
     pub(super) fn new(
-        system: RunningSystem<()>,
+        system: RunningSystem<LiveRequest>,
+        fanout: selvedge::live::Live,
         database: Database,
         thread: ThreadId,
         model: Chosen,
-        feed: UnboundedReceiver<Feed>,
     ) -> Self {
         Self {
             system,
+            fanout,
             database,
             thread,
             model,
-            feed,
+            subscriber: None,
+            frames: Vec::new(),
             live: Live::default(),
             requests: FuturesUnordered::new(),
             unseen: HashSet::new(),
@@ -88,24 +99,36 @@ impl Session {
         }
     }
 
-    /// Attaches to the thread; what it shows so far. A thread that is not there yet shows nothing.
+    /// Attaches to the thread; what it shows so far. A thread that is not there yet shows nothing, and is attached to when
+    /// it is.
     pub(super) async fn attach(&mut self) -> Result<Page, Failure> {
-        match self.system.subscribe(&self.thread, ()).await {
-            Ok(_) => {}
-            Err(SendError::NoSuchThread(_)) => return Ok(Page::default()),
-            Err(error) => return Err(Failure::of_send(error, self.database.path())),
+        let attached = self.attaching().await;
+        match self.attached(attached) {
+            Ok(()) => self.next().await,
+            Err(Some(failure)) => Err(failure),
+            Err(None) => Ok(Page::default()),
         }
-        loop {
-            match self.feed.recv().await {
-                Some(Feed::Snapshot(snapshot)) => {
-                    let (live, page) = Live::attach(&snapshot);
-                    self.live = live;
-                    return Ok(page);
-                }
-                // It is in the snapshot.
-                Some(_) => {}
-                None => return Err(Failure::new("the thread cannot be shown")),
+    }
+
+    fn attaching(&self) -> LocalBoxFuture<'static, Result<Subscriber, AttachError>> {
+        let (fanout, attach, thread) = (self.fanout.clone(), attach_to(&self.system), self.thread.clone());
+        Box::pin(async move { fanout.subscribe(attach, thread, Subscribe::default()).await })
+    }
+
+    /// Takes a subscriber that is attached. The error is `None` if there is no thread yet.
+    fn attached(&mut self, attached: Result<Subscriber, AttachError>) -> Result<(), Option<Failure>> {
+        let refused = match attached {
+            Ok(subscriber) => {
+                self.subscriber = Some(subscriber);
+                return Ok(());
             }
+            Err(AttachError::Refused(refused)) => refused,
+            Err(error) => return Err(Some(Failure::new(with_sources(&error)))),
+        };
+        match refused.downcast::<SendError>() {
+            Ok(error) if matches!(*error, SendError::NoSuchThread(_)) => Err(None),
+            Ok(error) => Err(Some(Failure::of_send(*error, self.database.path()))),
+            Err(error) => Err(Some(Failure::new(error.to_string()))),
         }
     }
 
@@ -114,35 +137,48 @@ impl Session {
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub(super) async fn next(&mut self) -> Result<Page, Failure> {
-        tokio::select! {
-            biased;
-            feed = self.feed.recv() => match feed {
-                Some(feed) => {
-                    let mut page = self.take(feed);
-                    // What has come meanwhile is printed at once.
-                    while let Ok(feed) = self.feed.try_recv() {
-                        page.append(self.take(feed));
-                    }
-                    Ok(page)
-                }
-                None => Err(Failure::new("the system has stopped")),
-            },
-            Some(done) = self.requests.next(), if !self.requests.is_empty() => self.done(done),
+        if self.frames.is_empty() {
+            tokio::select! {
+                biased;
+                count = read(&mut self.subscriber, &mut self.frames) => if count == 0 { return Err(self.lost()) },
+                Some(done) = self.requests.next(), if !self.requests.is_empty() => return self.done(done),
+            }
+        }
+        let frames = std::mem::take(&mut self.frames);
+        let mut page = Page::default();
+        frames.iter().for_each(|frame| page.append(self.take(frame)));
+        Ok(page)
+    }
+
+    /// Why there are no more frames.
+    fn lost(&self) -> Failure {
+        match self.subscriber.as_ref().and_then(Subscriber::ended) {
+            Some(Ended::Refused(error)) => Failure::new(with_sources(error)),
+            _ => Failure::new("the system has stopped"),
         }
     }
 
-    fn take(&mut self, feed: Feed) -> Page {
-        match feed {
-            Feed::Snapshot(snapshot) => {
-                let (live, page) = Live::attach(&snapshot);
-                self.live = live;
-                page
-            }
-            Feed::Event(event) => self.event(&event),
-            Feed::Asked(choice) => self.live.choice(&choice),
-            Feed::Dismissed(id) => self.live.dismissed(&id),
-            Feed::Committed => self.live.committed(),
+    fn take(&mut self, frame: &Frame) -> Page {
+        match &frame.kind {
+            FrameKind::Snapshot(snapshot) => self.snapshot(snapshot),
+            FrameKind::Event(event) => self.event(event),
+            FrameKind::ChoiceRequired(choice) => self.live.choice(choice),
+            FrameKind::ChoiceDismissed(id) => self.live.dismissed(id),
+            FrameKind::Committed { step } => self.live.committed(*step),
+            FrameKind::Resync { .. } => Page::of_line(Style::Warn, "· some of it was not shown; from the beginning:"),
+            _ => Page::default(),
         }
+    }
+
+    fn snapshot(&mut self, snapshot: &ReplaySnapshot) -> Page {
+        let (live, page) = Live::attach(snapshot);
+        self.live = live;
+        for item in self.live.transcript().items() {
+            if let ItemKind::User { input_id, .. } = &item.kind {
+                self.unseen.remove(input_id);
+            }
+        }
+        page
     }
 
     fn event(&mut self, event: &AgentEvent) -> Page {
@@ -165,6 +201,18 @@ impl Session {
 
     fn done(&mut self, done: Done) -> Result<Page, Failure> {
         let error = match done {
+            Done::Attached(attached) => {
+                let attached = self.attached(attached);
+                return attached.map(|()| Page::default()).map_err(|failure| {
+                    failure.unwrap_or_else(|| Failure::no_such_thread(self.thread.as_str(), self.database.path()))
+                });
+            }
+            Done::Sent(_, Ok(())) if self.subscriber.is_none() => {
+                // The thread is there now.
+                let attaching = self.attaching();
+                self.requests.push(Box::pin(async move { Done::Attached(attaching.await) }));
+                return Ok(Page::default());
+            }
             Done::Sent(_, Ok(())) | Done::Interrupted(Ok(())) => return Ok(Page::default()),
             Done::Answered(id, Ok(())) => {
                 self.live.answered(&id);
@@ -260,8 +308,8 @@ impl Session {
     }
 
     /// Whether the thread has anything to do. Asks the store only if nothing is seen to run.
-    pub(super) async fn rest(&self) -> Result<Rest, Failure> {
-        if self.is_stepping() || !self.feed.is_empty() {
+    pub(super) async fn rest(&mut self) -> Result<Rest, Failure> {
+        if self.is_stepping() || self.has_news() {
             return Ok(Rest::Busy);
         }
         let record = match self.database.store_of(&self.thread).await {
@@ -282,8 +330,15 @@ impl Session {
         })
     }
 
+    /// Whether there is something to show.
+    fn has_news(&mut self) -> bool {
+        // What is ready is read; that nothing more will come is for `next` to say.
+        !self.frames.is_empty()
+            || read(&mut self.subscriber, &mut self.frames).now_or_never().is_some_and(|count| count > 0)
+    }
+
     /// The system, to be shut down.
-    pub(super) fn system(&self) -> RunningSystem<()> {
+    pub(super) fn system(&self) -> RunningSystem<LiveRequest> {
         self.system.clone()
     }
 
@@ -295,8 +350,17 @@ impl Session {
     /// Earlier texts of the user, oldest first.
     pub(super) fn said(&self) -> impl Iterator<Item = &str> {
         self.live.transcript().items().iter().filter_map(|item| match &item.kind {
-            selvedge::prelude::ItemKind::User { text, .. } => Some(&**text),
+            ItemKind::User { text, .. } => Some(&**text),
             _ => None,
         })
+    }
+}
+
+/// Waits for frames, some of which may come at once; how many, or 0 when there will be no more. For ever, as long as
+/// nobody is attached.
+async fn read(subscriber: &mut Option<Subscriber>, frames: &mut Vec<Arc<Frame>>) -> usize {
+    match subscriber {
+        Some(subscriber) => subscriber.next_many(frames, FRAMES).await,
+        None => std::future::pending().await,
     }
 }

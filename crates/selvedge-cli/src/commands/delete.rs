@@ -15,6 +15,10 @@ pub(crate) async fn run(thread: &ThreadId, yes: bool, database: &Database) -> Re
         return Ok(());
     }
     database.store().delete(thread).await.map_err(|error| database.failure(&error, thread))?;
+    if database.sessions_path().exists() {
+        let sessions = database.sessions().await?;
+        sessions.forget(thread).await.map_err(|error| Failure::of_sessions(&error, sessions.path()))?;
+    }
     println!("{thread} is deleted");
     Ok(())
 }

@@ -5,6 +5,8 @@ mod delete;
 mod export;
 mod fork;
 mod import;
+mod rebuild;
+mod search;
 mod show;
 mod threads;
 
@@ -25,6 +27,8 @@ pub(crate) async fn run(command: Command, db: Option<PathBuf>) -> Result<(), Fai
         Command::Chat(args) => chat::run(args, &database).await,
         Command::Threads { json } => threads::run(json, &database).await,
         Command::Show { thread, json } => show::run(&thread_id(&thread)?, json, &database).await,
+        Command::Search { words, limit, json } => search::run(&words.join(" "), limit, json, &database).await,
+        Command::Rebuild => rebuild::run(&database).await,
         Command::Export { thread, out } => export::run(&thread_id(&thread)?, out.as_deref(), &database).await,
         Command::Import { file, thread } => import::run(&file, thread.as_deref(), &database).await,
         Command::Delete { thread, yes } => delete::run(&thread_id(&thread)?, yes, &database).await,

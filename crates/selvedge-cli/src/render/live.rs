@@ -12,8 +12,6 @@ use super::page::{Page, Style};
 pub(crate) struct Live {
     transcript: Transcript,
     open: Line,
-    /// The newest step that has been seen, once one has.
-    step: Option<Step>,
     /// Whether something was shown that is not known to be durable.
     staged: bool,
     /// Whether the running attempt has shown anything.
@@ -150,32 +148,19 @@ impl Live {
         Page::of_line(Style::Warn, &format!("? the question is closed without an answer{counts}"))
     }
 
-    /// The step is durable.
-    pub(crate) fn committed(&mut self) -> Page {
-        // A step without events has no number on show; it is one more than the one before.
-        self.step = if self.staged { self.step } else { self.step.map(|step| step + 1) };
+    /// A step is durable.
+    pub(crate) fn committed(&mut self, step: Step) -> Page {
         (self.staged, self.again) = (false, false);
         self.open = Line::Nothing;
         let usage = std::mem::take(&mut self.usage);
-        let step = self.step.map(|step| format!("step {step} ")).unwrap_or_default();
-        Page::of_line(Style::Dim, &format!("✓ {step}durable{}", tokens(usage)))
+        Page::of_line(Style::Dim, &format!("✓ step {step} durable{}", tokens(usage)))
     }
 
-    /// Keeps what an event says of steps, before the transcript changes.
+    /// Keeps what an event says of its step, before the transcript changes.
     fn note(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::UserInput { step, .. }
-            | AgentEvent::ToolResult { step, .. }
-            | AgentEvent::SubscriptionEvent { step, .. }
-            | AgentEvent::CompactionApplied { step, .. } => self.step = Some(*step),
-            AgentEvent::CompletionStarted { step, .. } => {
-                self.step = Some(*step);
-                self.attempt_shown = false;
-            }
-            AgentEvent::CompletionFinished { step, usage, .. } => {
-                self.step = Some(*step);
-                self.usage = *usage;
-            }
+            AgentEvent::CompletionStarted { .. } => self.attempt_shown = false,
+            AgentEvent::CompletionFinished { usage, .. } => self.usage = *usage,
             AgentEvent::TextChunk { .. } | AgentEvent::ThinkingStarted | AgentEvent::ToolCall { .. } => {
                 self.attempt_shown = true;
             }
@@ -302,8 +287,8 @@ mod tests {
         let outcome = Outcome::Failed { failure: FailureKind::Network, message: "refused".into() };
         let finished = AgentEvent::CompletionFinished { step: 1, attempt: 1, outcome, model: model.into(), usage };
         assert!(shown(&mut live, &[started(1), finished]).contains("cannot be reached: refused"));
-        assert_eq!(live.committed().plain(), "✓ step 1 durable · 7 tokens in, 3 out\n");
-        assert_eq!(live.committed().plain(), "✓ step 2 durable\n");
+        assert_eq!(live.committed(1).plain(), "✓ step 1 durable · 7 tokens in, 3 out\n");
+        assert_eq!(live.committed(2).plain(), "✓ step 2 durable\n");
         assert!(!live.is_staged());
     }
 
@@ -342,7 +327,7 @@ mod tests {
         let mut again = vec![AgentEvent::TurnDiscarded { step: 4, attempt: 0, scope: Discard::Step }];
         again.extend(selvedge::event::replay::turn(&turn));
         assert_eq!(shown(&mut live, &again), "· step 4 may not have been committed; it is committed again\n");
-        assert_eq!(live.committed().plain(), "✓ step 4 durable\n");
+        assert_eq!(live.committed(4).plain(), "✓ step 4 durable\n");
         assert_eq!(live.transcript().items().len(), 1);
         assert!(shown(&mut live, &again).starts_with("⨯ void"), "later, it is what it says");
     }

@@ -6,3 +6,4 @@ mod errors;
 mod large_outputs;
 mod maintenance;
 mod program;
+mod sessions;

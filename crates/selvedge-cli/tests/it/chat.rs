@@ -23,7 +23,9 @@ fn the_first_message_gets_a_tour() {
             "› hi\n",
             "∴ No model is configured",
             "You said \"hi\"",
-            "→ look_up the weather in Oslo\n→ survey ",
+            // Whoever begins a thread attaches once it is there: these may come with the snapshot.
+            "→ look_up the weather in Oslo\n",
+            "→ survey ",
             "✓ step 1 durable",
             "← look_up: Oslo",
             "survey: 3 of 3 places",

@@ -20,15 +20,16 @@ const PIECE: &str = "é line ↵";
 #[test]
 fn s42_outputs_of_any_size() {
     let program = Program::new();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("it goes well");
     let first = runtime.block_on(talk(&program));
     assert_eq!(runtime.block_on(look(&program)), first, "after a restart, the same");
 
     let (file, text) = (program.path("large.jsonl"), PIECE.repeat(2));
-    program.ok(&["export", "large", "--out", file.to_str().unwrap()], "");
+    program.ok(&["export", "large", "--out", file.to_str().expect("it goes well")], "");
     let whole: usize = SIZES.map(bytes_of).iter().sum();
-    assert!(std::fs::metadata(&file).unwrap().len() > whole as u64, "the file holds the whole outputs");
-    program.ok(&["import", file.to_str().unwrap(), "--thread", "copy"], "");
+    assert!(std::fs::metadata(&file).expect("it goes well").len() > whole as u64, "the file holds the whole outputs");
+    program.ok(&["import", file.to_str().expect("it goes well"), "--thread", "copy"], "");
     let shown = program.ok(&["show", "copy"], "");
     assert_eq!(shown, program.ok(&["show", "large"], ""));
     assert!(shown.len() < 1024 * 1024 && shown.contains(&text), "{} bytes are shown", shown.len());
@@ -42,11 +43,11 @@ async fn talk(program: &Program) -> Vec<Item> {
         }
         _ => Reply::text("that was much"),
     });
-    let store = SqliteStore::open(program.path("threads.db")).await.unwrap();
+    let store = SqliteStore::open(program.path("threads.db")).await.expect("it goes well");
     let (sender, mut shown) = tokio::sync::mpsc::unbounded_channel();
     let builder = System::builder().store(store.clone()).model(model.clone()).tool(flood());
-    let system = builder.observer(move || Viewer(sender.clone())).start().await.unwrap();
-    system.send_text(&"large".into(), "go").await.unwrap();
+    let system = builder.observer(move || Viewer(sender.clone())).start().await.expect("it goes well");
+    system.send_text(&"large".into(), "go").await.expect("it goes well");
     while !matches!(shown.recv().await, Some(Shown::Finished(Outcome::Stopped))) {}
     let items = attach(&system, &mut shown).await;
     system.shutdown().await;
@@ -67,9 +68,9 @@ async fn talk(program: &Program) -> Vec<Item> {
 
 /// Another process: what an attach shows, once the whole of every output has been read.
 async fn look(program: &Program) -> Vec<Item> {
-    let store = SqliteStore::open(program.path("threads.db")).await.unwrap();
+    let store = SqliteStore::open(program.path("threads.db")).await.expect("it goes well");
     let thread = ThreadId::from("large");
-    let page = store.history(&thread, None, u64::MAX).await.unwrap();
+    let page = store.history(&thread, None, u64::MAX).await.expect("it goes well");
     let results = page.turns.iter().flat_map(|turn| &turn.messages).filter_map(|message| match message {
         Message::ToolResult(result) => result.blob.clone(),
         _ => None,
@@ -77,7 +78,7 @@ async fn look(program: &Program) -> Vec<Item> {
     for BlobRef { id, bytes } in results {
         let mut offset = 0;
         while offset < bytes {
-            let piece = store.blob(&thread, &id, offset, 800_000 * PIECE.len() as u64).await.unwrap();
+            let piece = store.blob(&thread, &id, offset, 800_000 * PIECE.len() as u64).await.expect("it goes well");
             assert!(piece.chunks(PIECE.len()).all(|piece| PIECE.as_bytes().starts_with(piece)), "at byte {offset}");
             offset += piece.len() as u64;
         }
@@ -85,7 +86,7 @@ async fn look(program: &Program) -> Vec<Item> {
     }
     let (sender, mut shown) = tokio::sync::mpsc::unbounded_channel();
     let builder = System::builder().store(store.clone()).model(ScriptedModel::new([]));
-    let system = builder.observer(move || Viewer(sender.clone())).start().await.unwrap();
+    let system = builder.observer(move || Viewer(sender.clone())).start().await.expect("it goes well");
     let items = attach(&system, &mut shown).await;
     system.shutdown().await;
     store.close().await;
@@ -135,7 +136,7 @@ impl ThreadObserver for Viewer {
 }
 
 async fn attach(system: &RunningSystem<()>, shown: &mut tokio::sync::mpsc::UnboundedReceiver<Shown>) -> Vec<Item> {
-    assert!(system.subscribe(&"large".into(), ()).await.unwrap());
+    assert!(system.subscribe(&"large".into(), ()).await.expect("it goes well"));
     loop {
         let next = tokio::time::timeout(Duration::from_secs(30), shown.recv()).await.expect("somebody is attached");
         if let Some(Shown::Snapshot(snapshot)) = next {

@@ -90,7 +90,7 @@ impl Feed {
             let mut inner = self.write();
             let before = inner.ring.bytes();
             inner.ring.push(kind);
-            let sweep = inner.ring.published() - inner.swept >= self.shared.options.lag_bytes as u64;
+            let sweep = inner.ring.published() - inner.swept >= self.shared.options.lag_bytes as u64 / 4;
             if sweep {
                 inner.swept = inner.ring.published();
             }
@@ -103,6 +103,9 @@ impl Feed {
         }
         if sweep || self.has_parked.load(Ordering::Relaxed) {
             self.ring_the_pump();
+        }
+        if sweep {
+            self.shared.pump.hurry();
         }
     }
 

@@ -13,6 +13,8 @@ use crate::feed::Feed;
 pub(crate) struct Pump {
     queue: Mutex<Vec<Weak<Feed>>>,
     news: Notify,
+    /// Cuts a rest short: so much is new that who waits for it would be too late.
+    hurry: Notify,
     stopped: AtomicBool,
 }
 
@@ -22,12 +24,16 @@ impl Pump {
         self.news.notify_one();
     }
 
+    pub(crate) fn hurry(&self) {
+        self.hurry.notify_one();
+    }
+
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         self.news.notify_one();
     }
 
-    /// Serves feeds until it is stopped, and rests after each round.
+    /// Serves feeds until it is stopped, and rests after each round, as long as nothing is in a hurry.
     pub(crate) async fn run(&self, pace: Duration) {
         while !self.stopped.load(Ordering::Acquire) {
             self.news.notified().await;
@@ -36,7 +42,8 @@ impl Pump {
                 feed.serve();
             }
             if !pace.is_zero() {
-                tokio::time::sleep(pace).await;
+                // Either way the rest is over.
+                drop(tokio::time::timeout(pace, self.hurry.notified()).await);
             }
         }
     }

@@ -24,6 +24,8 @@ pub struct Steps {
     newest: Step,
     /// The step whose events have come and whose commit has not.
     running: Option<Step>,
+    /// Everything of the running step is void, and nothing of it has come since.
+    void: bool,
 }
 
 /// What an event means for the step that its observer is in.
@@ -48,7 +50,7 @@ pub enum Follows {
 impl From<Step> for Steps {
     /// Begins after a step: that of a snapshot, or the newest that the observer has kept; 0 for a new thread.
     fn from(newest: Step) -> Self {
-        Self { newest, running: None }
+        Self { newest, running: None, void: false }
     }
 }
 
@@ -56,7 +58,7 @@ impl From<&ReplaySnapshot> for Steps {
     /// Begins at a snapshot, which may have been taken between the sync and the commit of its step.
     fn from(snapshot: &ReplaySnapshot) -> Self {
         let ReplaySnapshot { step, committed, .. } = *snapshot;
-        Self { newest: committed, running: (step > committed).then_some(step) }
+        Self { newest: committed, running: (step > committed).then_some(step), void: false }
     }
 }
 
@@ -77,7 +79,7 @@ impl Steps {
         let discards = matches!(event, AgentEvent::TurnDiscarded { scope: Discard::Step, .. });
         // A step that another process has committed, and this one shows, is over when the next one begins.
         let over = match self.running {
-            Some(running) if step > running => running,
+            Some(running) if step > running && !self.void => running,
             _ => self.newest,
         };
         let follows = match self.running {
@@ -90,6 +92,7 @@ impl Steps {
             self.newest = step.saturating_sub(1);
             self.running = Some(step);
         }
+        self.void = matches!(follows, Follows::Discards(_));
         follows
     }
 
@@ -100,12 +103,13 @@ impl Steps {
         // The observer has had the commit, and the runtime has not had its answer.
         let ahead = self.running.is_none() && found.running == Some(self.newest);
         // A step that another process has committed, and this one has shown, is over.
-        let shown = self.running == Some(found.newest);
+        let shown = self.running == Some(found.newest) && !self.void;
         if found.newest != self.newest && !ahead && !shown {
             return Follows::Gap { expected: self.running.unwrap_or(self.newest), found: snapshot.step };
         }
         if !ahead {
-            *self = Self { newest: found.newest, running: found.running.or(self.running.filter(|_| !shown)) };
+            let running = found.running.or(self.running.filter(|_| !shown));
+            *self = Self { newest: found.newest, running, void: self.void && running == self.running };
         }
         Follows::On
     }
@@ -113,6 +117,7 @@ impl Steps {
     /// Takes in a commit; returns the step that it commits.
     pub fn commit(&mut self) -> Step {
         self.newest = self.running.take().unwrap_or(self.newest + 1);
+        self.void = false;
         self.newest
     }
 }
@@ -201,6 +206,15 @@ mod tests {
         assert_eq!(steps.event(&event(5)), Follows::Begins(5));
         assert_eq!(steps.snapshot(&snapshot(5, 5)), Follows::On);
         assert_eq!(steps.commit(), 6);
+    }
+
+    #[test]
+    fn a_step_that_is_void_here_and_was_run_elsewhere_is_a_gap() {
+        let mut steps = Steps::from(4);
+        steps.event(&event(5));
+        steps.event(&discarded(5));
+        assert_eq!({ steps }.snapshot(&snapshot(5, 5)), Follows::Gap { expected: 5, found: 5 });
+        assert_eq!(steps.event(&event(6)), Follows::Gap { expected: 5, found: 6 });
     }
 
     #[test]

@@ -14,10 +14,10 @@ use crate::measure::{Spent, Stopwatch, Table};
 use crate::wiring::{call, chunks, limits, made, rest, runtime, work};
 
 /// A folder for a measurement's databases, removed at its end.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("selvedge-bench-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)

@@ -10,6 +10,7 @@
 )]
 
 mod durable;
+mod fanout;
 mod measure;
 mod memory;
 mod resident;
@@ -25,7 +26,7 @@ fn main() {
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let mut table = Table::default();
     // The resident threads first: their memory is read off the whole process.
-    let rows: [Row; 9] = [
+    let rows: [Row; 12] = [
         ("resident", resident::waiting_thread),
         ("events", memory::events_per_second),
         ("plain", memory::plain_step),
@@ -35,6 +36,9 @@ fn main() {
         ("durable-1", durable::one_thread),
         ("durable-100", durable::hundred_threads),
         ("cold", durable::cold_thread_fsyncs_and_bytes),
+        ("fan-out", fanout::thousand_subscribers),
+        ("fan-busy", fanout::busy_thread),
+        ("fan-silent", fanout::silent_subscriber),
     ];
     for (name, run) in rows {
         if wanted(name) {

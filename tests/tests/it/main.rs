@@ -5,4 +5,5 @@
 
 mod behaviour;
 mod durability;
+mod live;
 mod scenarios;

@@ -8,7 +8,7 @@ mod drivers;
 mod faults;
 mod forks;
 mod isolation;
-mod kit;
+pub(crate) mod kit;
 mod long_lives;
 mod observer_panics;
 mod shards;

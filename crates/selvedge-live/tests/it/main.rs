@@ -5,5 +5,7 @@
 
 mod basics;
 mod continuity;
+mod os_threads;
+mod random;
 mod stage;
 mod wire;

@@ -1,0 +1,6 @@
+//! Live fan-out around whole systems: subscribers of `selvedge-live` see what threads do.
+
+mod bounds;
+mod kit;
+mod resume;
+mod subscribers;

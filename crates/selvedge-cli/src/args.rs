@@ -92,6 +92,14 @@ pub(crate) enum Command {
         #[arg(long, value_name = "STEP")]
         at: Option<u64>,
     },
+    /// Tell what in the database is not as it should be; changes nothing. Exits with 1 if anything is found.
+    Verify {
+        /// Copy the database to a new file beside it, then put right what can be without losing anything: counters, sums,
+        /// leftovers; calls that nobody will ever settle are settled as unknown. What cannot be read is left as it is.
+        /// Exits with 0 if nothing is left.
+        #[arg(long)]
+        repair: bool,
+    },
     /// Copy the database to a new file, also while others write to it.
     Backup {
         /// The copy; it must not exist.

@@ -10,7 +10,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::connection::{Value, arguments, run};
+use crate::connection::{Value, arguments, run, run_once};
 use crate::error::reading;
 
 /// A bounded number of connections, opened when they are first needed.
@@ -52,6 +52,18 @@ impl Readers {
         Ok(Reader { connection: Some(connection), idle: Arc::clone(&self.idle), _permit: permit })
     }
 
+    /// Waits for a connection, and begins to read one state of the database with it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the place in the line.
+    pub(crate) async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        let mut snapshot = Snapshot { reader: self.get().await?, has_ended: false };
+        match run_once(&mut snapshot.reader, "BEGIN").await {
+            Ok(_begun) => Ok(snapshot),
+            Err(error) => Err(snapshot.reader.failed(error)),
+        }
+    }
+
     /// Waits for the reads that run, refuses further ones, and closes all connections.
     ///
     /// # Cancel safety
@@ -83,6 +95,39 @@ impl Reader {
     pub(crate) fn failed(&mut self, error: sqlx::Error) -> StoreError {
         self.connection = None;
         reading(error)
+    }
+}
+
+/// A connection in a transaction: all that is read with it is of one state of the database. The connection is not used
+/// again unless [`end`](Self::end) has returned Ok, for it would go on seeing that state.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    reader: Reader,
+    has_ended: bool,
+}
+
+impl Snapshot {
+    pub(crate) fn reader(&mut self) -> &mut Reader {
+        &mut self.reader
+    }
+
+    /// Ends the transaction. The connection goes back.
+    pub(crate) async fn end(mut self) -> Result<(), StoreError> {
+        match run_once(&mut self.reader, "COMMIT").await {
+            Ok(_ended) => {
+                self.has_ended = true;
+                Ok(())
+            }
+            Err(error) => Err(self.reader.failed(error)),
+        }
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.reader.connection = None;
+        }
     }
 }
 

@@ -104,7 +104,11 @@ impl SqliteStore {
         &self.inner.connect
     }
 
-    async fn write(&self, op: Op) -> Result<(), StoreError> {
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.inner.readers
+    }
+
+    pub(crate) async fn write(&self, op: Op) -> Result<(), StoreError> {
         self.inner.writer.write(op).await.map(drop)
     }
 }

@@ -9,6 +9,7 @@ mod rebuild;
 mod search;
 mod show;
 mod threads;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -32,6 +33,7 @@ pub(crate) async fn run(command: Command, db: Option<PathBuf>) -> Result<(), Fai
         Command::Export { thread, out } => export::run(&thread_id(&thread)?, out.as_deref(), &database).await,
         Command::Import { file, thread } => import::run(&file, thread.as_deref(), &database).await,
         Command::Delete { thread, yes } => delete::run(&thread_id(&thread)?, yes, &database).await,
+        Command::Verify { repair } => verify::run(repair, &database).await,
         Command::Backup { file } => backup::run(&file, &database).await,
         Command::Fork { thread, new, at } => fork::run(&thread_id(&thread)?, &thread_id(&new)?, at, &database).await,
     };

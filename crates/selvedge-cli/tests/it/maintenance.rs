@@ -1,6 +1,28 @@
 //! Copies, checks, repairs, and what is removed.
 
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+
 use crate::program::{Program, finish, wait_for};
+
+/// Changes the database behind the program's back.
+fn damage(program: &Program, sql: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let options = SqliteConnectOptions::new().filename(program.path("threads.db"));
+        let mut connection: SqliteConnection = options.connect().await.expect("a database");
+        let sql = AssertSqlSafe(sql.to_owned());
+        sqlx::raw_sql(sql).execute(&mut connection).await.expect("the statement is sound");
+        connection.close().await.expect("it is closed");
+    });
+}
+
+/// The copies that repairs have made.
+fn copies(program: &Program) -> Vec<String> {
+    let entries = std::fs::read_dir(program.path("")).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a text"));
+    names.filter(|name| name.contains("before-repair")).collect()
+}
 
 #[test]
 fn a_copy_is_made_while_a_chat_runs() {
@@ -21,4 +43,65 @@ fn a_copy_is_made_while_a_chat_runs() {
     assert!(ran.stdout.contains("› long") && ran.stdout.contains("That was all of it."), "{ran:#?}");
     assert!(!program.ok(&["show", "main"], "").contains("That was all of it."));
     assert!(program.fails(1, &["backup", "no/such/folder/copy.db"]).contains("space left"));
+}
+
+#[test]
+fn a_database_as_it_should_be_passes() {
+    let program = Program::new();
+    program.ok(&["chat"], "hi\n1\ntools\nask\nsign in\nnews\n");
+    program.kill_at(&["chat", "--thread", "open", "--pace", "1"], "hi\n", "3 nothing more");
+    program.ok(&["fork", "main", "fork"], "");
+    program.ok(&["chat", "--thread", "fork"], "tools\n");
+    let export = program.ok(&["export", "main"], "");
+    program.ok(&["import", "-", "--thread", "copy"], &export);
+    assert!(program.ok(&["verify"], "").starts_with("4 threads, "));
+    assert!(program.ok(&["verify", "--repair"], "").ends_with("everything is as it should be\n"));
+    assert_eq!(copies(&program), [""; 0], "nothing to repair, nothing to copy");
+}
+
+#[test]
+fn damage_is_told_and_repaired_only_if_that_is_wanted() {
+    let program = Program::new();
+    program.ok(&["chat"], "hi\n3\nthink\n");
+    program.kill_at(&["chat", "--thread", "open", "--pace", "1"], "hi\n", "3 nothing more");
+    damage(&program, "DELETE FROM calls; UPDATE threads SET input_tokens = 7, committed = 99 WHERE name = 'main'");
+    for _ in 0..2 {
+        let ran = program.run(&["verify"], "");
+        assert_eq!(ran.code, Some(1), "{ran:#?}");
+        for found in [
+            "thread main: step 99 counts as committed",
+            "thread main: the thread counts 7/",
+            "thread open: the call call_4_0 has no result and is not open",
+            "thread open: the choice call_4_0:1 belongs to call_4_0, which is no open call",
+        ] {
+            assert!(ran.stdout.contains(found), "{found:?} is missing in {ran:#?}");
+        }
+        assert!(ran.stderr.contains("4 findings in ") && ran.stderr.contains("verify --repair puts 4"), "{ran:#?}");
+    }
+    let said = program.ok(&["verify", "--repair"], "");
+    assert_eq!(said.matches("repaired: ").count(), 4, "{said}");
+    let [copy] = &copies(&program)[..] else { panic!("{:?}", copies(&program)) };
+    assert!(said.contains(copy), "{said}");
+    program.ok(&["verify"], "");
+    // The copy is the database as it was before.
+    let mut command = program.command(&["verify"]);
+    command.env("SELVEDGE_DB", program.path(copy));
+    assert!(finish(command, "").stderr.contains("4 findings"));
+    // The thread goes on: the call is settled, and the question that nobody waited for is gone.
+    let text = program.ok(&["chat", "--thread", "open"], "think\n");
+    assert!(text.contains("outcome unknown") && text.contains("durable"), "{text}");
+    program.ok(&["verify"], "");
+}
+
+#[test]
+fn what_cannot_be_read_is_left_and_the_rest_repaired() {
+    let program = Program::new();
+    program.ok(&["chat"], "hi\n3\nthink\n");
+    damage(&program, "UPDATE messages SET body = '{' WHERE step = 1 AND place = 0; UPDATE threads SET committed = 99");
+    let ran = program.run(&["verify", "--repair"], "");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stdout.contains("left: thread main: a record cannot be read: messages of"), "{ran:#?}");
+    assert!(ran.stdout.contains("repaired: thread main: step 99"), "{ran:#?}");
+    assert!(ran.stderr.contains("1 finding in") && ran.stderr.contains("left as it is"), "{ran:#?}");
+    assert!(program.ok(&["chat"], "think\n").contains("durable"));
 }

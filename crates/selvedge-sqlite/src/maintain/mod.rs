@@ -4,3 +4,12 @@
 //! the writer, like any other operation.
 
 mod backup;
+mod check;
+mod finding;
+mod history;
+mod repair;
+mod verify;
+
+pub use finding::{Finding, Problem};
+pub use repair::Repair;
+pub use verify::Verified;

@@ -193,7 +193,7 @@ impl<'a> Messages<'a> {
 
 /// A message from its JSON. Which kind it is stands at its beginning, where we have written it; then it is read without
 /// the detour that serde takes to a tag that may stand anywhere.
-fn message(body: &[u8]) -> serde_json::Result<Message> {
+pub(crate) fn message(body: &[u8]) -> serde_json::Result<Message> {
     let kind = body.strip_prefix(br#"{"kind":""#).and_then(|rest| rest.split(|byte| *byte == b'"').next());
     match kind.unwrap_or_default() {
         b"user" => serde_json::from_slice::<Arc<UserMessage>>(body).map(Message::User),

@@ -11,21 +11,21 @@ use selvedge_store::{Origin, StoreError, StoreErrorKind};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-pub(crate) use history::history;
+pub(crate) use history::{history, message};
 pub(crate) use list::{threads, unfinished};
-pub(crate) use record::{head, load};
+pub(crate) use record::{head, load, load_with};
 
 pub(crate) fn not_found(thread: &ThreadId) -> StoreError {
     StoreError::new(StoreErrorKind::NotFound, format!("there is no thread {thread:?}"))
 }
 
 /// An unsigned number, which the database keeps as a signed one of the same bits.
-fn unsigned(row: &SqliteRow, column: usize) -> Result<u64, sqlx::Error> {
+pub(crate) fn unsigned(row: &SqliteRow, column: usize) -> Result<u64, sqlx::Error> {
     row.try_get::<i64, _>(column).map(i64::cast_unsigned)
 }
 
 /// A thread's tokens, from five columns.
-fn usage(row: &SqliteRow, first: usize) -> Result<Usage, sqlx::Error> {
+pub(crate) fn usage(row: &SqliteRow, first: usize) -> Result<Usage, sqlx::Error> {
     Ok(Usage {
         input: unsigned(row, first)?,
         output: unsigned(row, first + 1)?,
@@ -36,7 +36,7 @@ fn usage(row: &SqliteRow, first: usize) -> Result<Usage, sqlx::Error> {
 }
 
 /// Where a thread comes from, from three columns: origin, parent, fork_step.
-fn origin(row: &SqliteRow, first: usize) -> Result<Origin, sqlx::Error> {
+pub(crate) fn origin(row: &SqliteRow, first: usize) -> Result<Origin, sqlx::Error> {
     let parent = || row.try_get::<String, _>(first + 1).map(ThreadId::from);
     Ok(match row.try_get(first)? {
         "root" => Origin::Root,

@@ -8,7 +8,7 @@ use sqlx::sqlite::SqliteRow;
 
 use super::{not_found, origin, unsigned, usage};
 use crate::connection::Value;
-use crate::readers::Readers;
+use crate::readers::{Reader, Readers};
 
 const HEAD: &str = "SELECT step, epoch, token FROM threads WHERE name = ?";
 
@@ -47,7 +47,11 @@ pub(crate) async fn head(readers: &Readers, thread: &ThreadId) -> Result<Head, S
 
 /// Everything about a thread but its history.
 pub(crate) async fn load(readers: &Readers, thread: &ThreadId) -> Result<ThreadRecord, StoreError> {
-    let mut reader = readers.get().await?;
+    load_with(&mut readers.get().await?, thread).await
+}
+
+/// The same, with a connection at hand.
+pub(crate) async fn load_with(reader: &mut Reader, thread: &ThreadId) -> Result<ThreadRecord, StoreError> {
     let rows = reader.select(LOAD, [Value::Text(thread.as_str())]).await?;
     let (first, rest) = rows.split_first().ok_or_else(|| not_found(thread))?;
     record(thread, first, rest).map_err(|error| reader.failed(error))

@@ -63,7 +63,7 @@ impl<'a> Batch<'a> {
                 self.blobs.push(Blob { thread, id, bytes });
                 Ok(Answer::Done)
             }
-            Op::Delete { .. } => unreachable!("bug: a deletion is never part of a batch"),
+            Op::Delete { .. } | Op::Repair { .. } => unreachable!("bug: {op:?} is never part of a batch"),
         }
     }
 

@@ -11,6 +11,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 use super::batch::{Batch, Blob};
 use super::delete;
 use super::op::{Answer, Op};
+use super::repair;
 use super::statements::{BEGIN, Effects, Texts};
 use super::thread::{ReadThread, Thread};
 use super::writer::Counters;
@@ -84,8 +85,10 @@ impl Committer {
 
     async fn commit_on(&mut self, connection: &mut SqliteConnection, ops: &[&Op]) -> Result<Answers, sqlx::Error> {
         self.set_synchronous(connection, ops).await?;
-        if let [Op::Delete { thread }] = ops {
-            let answer = delete::delete(connection, &self.owners, thread).await?;
+        if let [op] = ops
+            && op.is_alone()
+        {
+            let answer = self.commit_alone(connection, op).await?;
             self.count(ops);
             return Ok(vec![answer.map(|()| Answer::Done)]);
         }
@@ -99,6 +102,19 @@ impl Committer {
         end(connection, &mut self.texts, effects).await?;
         self.count(ops);
         Ok(answers)
+    }
+
+    /// An operation that touches what no batch does.
+    async fn commit_alone(
+        &self,
+        connection: &mut SqliteConnection,
+        op: &Op,
+    ) -> Result<Result<(), StoreError>, sqlx::Error> {
+        match op {
+            Op::Delete { thread } => delete::delete(connection, &self.owners, thread).await,
+            Op::Repair { thread, epoch, remedy } => repair::repair(connection, thread, *epoch, remedy).await,
+            other => unreachable!("bug: {other:?} is part of a batch"),
+        }
     }
 
     /// Sets whether the next commit waits for the disk: not if it holds only what may be lost.
@@ -188,7 +204,8 @@ fn threads_of(op: &Op) -> Vec<&str> {
         | Op::Release { thread, .. }
         | Op::Mark { thread, .. }
         | Op::PutBlob { thread, .. }
-        | Op::Delete { thread } => vec![thread.as_str()],
+        | Op::Delete { thread }
+        | Op::Repair { thread, .. } => vec![thread.as_str()],
     }
 }
 

@@ -8,10 +8,12 @@ mod batch;
 mod commit;
 mod delete;
 mod op;
+mod repair;
 mod row;
 mod statements;
 mod thread;
 mod writer;
 
 pub(crate) use op::{Accept, Answer, Op, Sync};
+pub(crate) use repair::Remedy;
 pub(crate) use writer::{Counters, Writer};

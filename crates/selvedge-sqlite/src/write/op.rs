@@ -5,6 +5,7 @@ use selvedge_store::{
     AcceptReply, AcceptRequest, Create, Epoch, NewInput, OwnerId, StoreError, StoreErrorKind, SyncRequest, SyncToken,
 };
 
+use super::repair::Remedy;
 use super::row::Row;
 use super::statements::Table;
 
@@ -19,6 +20,7 @@ pub(crate) enum Op {
     Fork { parent: ThreadId, step: Step, thread: ThreadId, at: Timestamp },
     PutBlob { thread: ThreadId, id: String, bytes: Vec<u8> },
     Delete { thread: ThreadId },
+    Repair { thread: ThreadId, epoch: Epoch, remedy: Remedy },
 }
 
 /// The answer to an operation that has succeeded.
@@ -83,6 +85,11 @@ impl Op {
     /// Whether it may be lost in a power cut, so that it needs no fsync.
     pub(crate) fn may_be_lost(&self) -> bool {
         matches!(self, Self::Claim { .. } | Self::Release { .. } | Self::Mark { .. })
+    }
+
+    /// Whether it is a transaction of its own.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self, Self::Delete { .. } | Self::Repair { .. })
     }
 
     /// About how many bytes it writes.

@@ -189,7 +189,7 @@ struct Gathering {
     /// The threads that the batch syncs: one sync each, for the statements of a batch run table by table, so that two
     /// syncs of one thread would not see each other's calls and choices in order.
     synced: HashSet<ThreadId>,
-    /// A deletion is a transaction of its own.
+    /// Some operations are a transaction of their own.
     is_full: bool,
 }
 
@@ -199,7 +199,7 @@ impl Gathering {
         let fits = match op {
             _ if self.is_full => false,
             Op::Sync(sync) => self.synced.insert(sync.thread.clone()),
-            Op::Delete { .. } => {
+            _ if op.is_alone() => {
                 self.bytes == 0 && self.synced.is_empty() && !std::mem::replace(&mut self.is_full, true)
             }
             _ => true,

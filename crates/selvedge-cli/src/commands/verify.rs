@@ -1,8 +1,12 @@
 //! `selvedge verify`: whether the database is as it should be; and repairs, where that is asked for.
 
+mod derived;
+
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 
+use selvedge::prelude::ThreadId;
 use selvedge::runtime::{Clock, SystemClock};
 use selvedge::sqlite::{Repair, Verified};
 use selvedge::store::StoreError;
@@ -19,6 +23,8 @@ struct Left {
     findings: u64,
     /// What `--repair` would put right.
     repairable: u64,
+    /// Threads of which something cannot be put right.
+    damaged: HashSet<ThreadId>,
 }
 
 /// Tells what is not as it should be, and puts right what can be if `repair`. A failure if anything is left.
@@ -28,7 +34,9 @@ pub(crate) async fn run(repair: bool, database: &Database) -> Result<(), Failure
     if repair && left.findings > 0 {
         left = mend(database).await?;
     }
-    left.findings += derived(repair, database).await?;
+    let differences = derived::check(repair, &left.damaged, database).await?;
+    left.findings += differences;
+    left.repairable += differences;
     let Verified { threads, messages, .. } = verified;
     if left.findings == 0 {
         let looked_at = [counted(threads, "thread"), counted(messages, "message")].join(", ");
@@ -46,8 +54,9 @@ pub(crate) async fn run(repair: bool, database: &Database) -> Result<(), Failure
 async fn check(left: &mut Left, database: &Database) -> Result<Verified, Failure> {
     let found = database.store().verify(|finding| {
         left.findings += 1;
-        left.repairable += u64::from(finding.problem.is_repairable());
         say(&clean(&finding.to_string()));
+        left.repairable += u64::from(finding.problem.is_repairable());
+        left.damaged.extend(finding.thread.filter(|_| !finding.problem.is_repairable()));
     });
     found.await.map_err(|error| failure(&error, database))
 }
@@ -61,7 +70,8 @@ async fn mend(database: &Database) -> Result<Left, Failure> {
     let label = format!("selvedge verify (process {})", std::process::id());
     let repaired = database.store().repair(&label, SystemClock.now(), |finding, repair| {
         left.findings += u64::from(repair != Repair::Done);
-        let finding = clean(&finding.to_string());
+        let (thread, finding) = (finding.thread.clone(), clean(&finding.to_string()));
+        left.damaged.extend(thread.filter(|_| repair == Repair::Left));
         match repair {
             Repair::Done => say(&format!("repaired: {finding}")),
             Repair::Left => say(&format!("left: {finding}")),
@@ -70,11 +80,6 @@ async fn mend(database: &Database) -> Result<Left, Failure> {
     });
     repaired.await.map_err(|error| failure(&error, database))?;
     Ok(left)
-}
-
-/// The differences of what is derived from the histories, and how many are left. Nothing is derived yet.
-async fn derived(_repair: bool, _database: &Database) -> Result<u64, Failure> {
-    Ok(0)
 }
 
 /// A number of things.

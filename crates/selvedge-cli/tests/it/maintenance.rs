@@ -103,5 +103,31 @@ fn what_cannot_be_read_is_left_and_the_rest_repaired() {
     assert!(ran.stdout.contains("left: thread main: a record cannot be read: messages of"), "{ran:#?}");
     assert!(ran.stdout.contains("repaired: thread main: step 99"), "{ran:#?}");
     assert!(ran.stderr.contains("1 finding in") && ran.stderr.contains("left as it is"), "{ran:#?}");
+    assert!(ran.stdout.contains("derived, thread main: kept as it was before the damage"), "{ran:#?}");
+    assert!(program.ok(&["search", "hi"], "").contains("main "), "what was derived of it is still there");
     assert!(program.ok(&["chat"], "think\n").contains("durable"));
+}
+
+#[test]
+fn what_is_derived_is_held_against_the_histories() {
+    let program = Program::new();
+    program.ok(&["chat"], "hi\n3\nthink\n");
+    let export = program.ok(&["export", "main"], "");
+    program.ok(&["import", "-", "--thread", "copy"], &export);
+    program.ok(&["verify"], "");
+    // An answer that was changed behind everybody's back differs from what was derived of it.
+    damage(&program, "UPDATE messages SET body = replace(body, 'dimmed', 'DIMMED')");
+    let ran = program.run(&["verify"], "");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stdout.contains("derived, thread main at step "), "{ran:#?}");
+    assert!(!ran.stdout.contains("copy"), "it is behind, not different: {ran:#?}");
+    let said = program.ok(&["verify", "--repair"], "");
+    assert!(said.contains("repaired: derived, thread main"), "{said}");
+    assert_eq!(copies(&program), [""; 0], "what is derived needs no copy");
+    program.ok(&["verify"], "");
+    // A file of sessions that is no database is told, and harms nothing else.
+    std::fs::write(program.path("threads.sessions.db"), "no database at all").unwrap();
+    let ran = program.run(&["verify"], "");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stdout.contains("selvedge rebuild makes it anew"), "{ran:#?}");
 }

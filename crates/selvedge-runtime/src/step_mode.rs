@@ -215,7 +215,10 @@ impl<O: ThreadObserver> StepRunner<O> {
             Some(resident) => resident,
             None => self.load(thread, &present.running).await?,
         };
-        let ended = resident.step().await;
+        let ended = {
+            let _shown = TakenBack(&resident);
+            resident.step().await
+        };
         if ended.is_err() {
             if resident.is_uncommitted() {
                 self.uncommitted.borrow_mut().insert(thread.clone(), resident.clone());
@@ -312,6 +315,15 @@ impl<O: ThreadObserver> StepRunner<O> {
 impl<O> std::fmt::Debug for StepRunner<O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StepRunner").field("owner", &self.owner).finish_non_exhaustive()
+    }
+}
+
+/// Takes back what a step has shown, if its future is dropped before it ends.
+struct TakenBack<'a, O: ThreadObserver>(&'a Thread<O>);
+
+impl<O: ThreadObserver> Drop for TakenBack<'_, O> {
+    fn drop(&mut self) {
+        self.0.discard_partial();
     }
 }
 

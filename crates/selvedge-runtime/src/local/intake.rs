@@ -43,6 +43,8 @@ pub(super) struct Taken {
     pub(super) entries: Vec<InboxEntry>,
     /// Answers to choices that are accepted and not yet dealt with.
     pub(super) answers: Vec<(ChoiceId, Reply<(), AnswerError>)>,
+    /// Whether an input that interrupts was accepted before.
+    pub(super) interrupts_again: bool,
     pub(super) claimed: Option<selvedge_store::Epoch>,
     /// Whether the thread existed though it was to be created: somebody else was first.
     pub(super) failed: Option<StoreError>,
@@ -115,9 +117,10 @@ impl Intake {
         for arrival in arrivals {
             let own: Vec<Acceptance> = acceptances.by_ref().take(arrival.inputs.len()).collect();
             for (input, acceptance) in arrival.inputs.into_iter().zip(&own) {
-                if let Acceptance::Accepted(seq) = *acceptance {
-                    let NewInput { id, input, at } = input;
-                    taken.entries.push(InboxEntry { seq, id, input, at });
+                let NewInput { id, input, at } = input;
+                match *acceptance {
+                    Acceptance::Accepted(seq) => taken.entries.push(InboxEntry { seq, id, input, at }),
+                    Acceptance::Duplicate => taken.interrupts_again |= input.interrupts(),
                 }
             }
             match arrival.then {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use selvedge_barrier::{CommitFailed, Committed, Staged, SyncFailed, Synced, Turn, TurnDraft};
 use selvedge_event::{
-    AgentEvent, Arguments, AssistantMessage, ChoiceEnd, ChoiceId, Discard, FailureKind, Message, Outcome, Step,
-    ToolCall, ToolResult, ToolStatus, TurnRecord, Usage, replay,
+    AgentEvent, Arguments, AssistantMessage, ChoiceEnd, ChoiceId, Discard, FailureKind, Message, OAuthNotice, Outcome,
+    Step, ToolCall, ToolResult, ToolStatus, TurnRecord, Usage, replay,
 };
 use selvedge_model::{ModelRequest, Projector};
 use selvedge_observer::{ThreadObserver, guard_hook};
@@ -297,7 +297,16 @@ impl<O: ThreadObserver> Thread<O> {
         let step = turn.record().step;
         let discarded = self.emit(&AgentEvent::TurnDiscarded { step, attempt: 0, scope: Discard::Step });
         // All of them, also past a panic: whoever attaches before the next try is given the whole turn.
-        replay::turn(turn.record()).iter().fold(discarded, |so_far, event| so_far.and(self.emit(event)))
+        let shown = self.shown_beside();
+        replay::turn(turn.record()).iter().chain(&shown).fold(discarded, |so_far, event| so_far.and(self.emit(event)))
+    }
+
+    /// The events of what is kept beside the history: nothing tells which step a sign-in or a view came with.
+    fn shown_beside(&self) -> Vec<AgentEvent> {
+        let state = self.state.borrow();
+        let oauth = state.oauth.iter().cloned();
+        let oauth = oauth.map(|OAuthNotice { call_id, auth_url }| AgentEvent::OAuthRequired { call_id, auth_url });
+        oauth.chain(state.views.iter().cloned().map(AgentEvent::ViewUpdated)).collect()
     }
 
     async fn dispatch_resumed(&self, turn: Turn<Committed>) -> Result<StepEnd, StepError> {

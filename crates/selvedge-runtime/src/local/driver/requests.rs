@@ -67,7 +67,10 @@ impl<O: ThreadObserver + 'static> Driver<O> {
             }
             return;
         }
-        let interrupts = taken.entries.iter().any(|entry| entry.input.interrupts());
+        // What interrupts and was accepted before may be an input whose acceptance was lost on its way back: it waits in
+        // the inbox, unknown here, behind a completion that may never end by itself.
+        let interrupts =
+            taken.interrupts_again && self.stale || taken.entries.iter().any(|entry| entry.input.interrupts());
         {
             let mut state = self.thread.state.borrow_mut();
             state.epoch = taken.claimed.or(state.epoch);
@@ -99,9 +102,12 @@ impl<O: ThreadObserver + 'static> Driver<O> {
     fn interrupt(&mut self, reply: Reply<()>) {
         let state = self.thread.state.borrow();
         let is_interrupt = |input: &Input| matches!(input, Input::Interrupt);
-        let pending =
-            state.inbox.iter().any(|entry| is_interrupt(&entry.input)) || self.intake.inputs().any(is_interrupt);
-        if pending || !state.is_busy() {
+        let accepted = state.inbox.iter().any(|entry| is_interrupt(&entry.input));
+        if accepted {
+            // After a restart, the step that runs may have taken it together with what it was to interrupt.
+            self.thread.interrupt.raise();
+        }
+        if accepted || self.intake.inputs().any(is_interrupt) || !state.is_busy() {
             return tell(reply, Ok(()));
         }
         drop(state);

@@ -1,14 +1,20 @@
 //! [`Watcher`]: the observer that checks what every subscriber sees (oracle F), and fails on demand.
 
+mod feed;
+mod hooks;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use selvedge_event::{AgentEvent, History, Item, ReplaySnapshot, ThreadId, Transcript, TurnRecord, UserChoice};
+use selvedge_event::{AgentEvent, History, ReplaySnapshot, ThreadId, Transcript, UserChoice};
 use selvedge_model::Gate;
 use selvedge_observer::{BoxError, ThreadObserver};
 
-use crate::{Chance, Moment};
+pub use self::feed::transcript_of;
+use self::feed::{Feed, Kept};
+use self::hooks::{Hook, Hooks, Strike};
+use crate::{Chance, Fault, Moment};
 
 /// Watches threads, and keeps everything: the feed, the hooks, and what each subscriber was given when.
 ///
@@ -21,32 +27,17 @@ pub struct Watcher(Arc<Mutex<Inner>>);
 struct Inner {
     feeds: HashMap<ThreadId, Feed>,
     log: Vec<Seen>,
+    /// What an embedder would have kept of each thread: as of its last commit, whatever died since.
+    kept: HashMap<ThreadId, Kept>,
     commit_gate: Option<Gate>,
-    held_commits: Vec<HeldCommit>,
     choice_gate: Option<Gate>,
+    hooks: Hooks,
     failing_commits: u32,
     failing_dismissals: u32,
     panics: Vec<Panic>,
     chance: Option<Chance>,
     /// The one thread that faults strike; `None` for any.
     struck: Option<ThreadId>,
-}
-
-/// One commit that is to be held.
-#[derive(Debug)]
-struct HeldCommit {
-    /// How many commits come before it, and it itself.
-    left: u32,
-    moment: Moment,
-    gate: Gate,
-}
-
-#[derive(Debug, Default)]
-struct Feed {
-    /// What there was before the first event.
-    base: Transcript,
-    events: Vec<AgentEvent>,
-    subscribers: Vec<(usize, ReplaySnapshot)>,
 }
 
 /// Something that the watcher was told, in order.
@@ -98,7 +89,18 @@ impl Watcher {
     /// Holds the `n`th commit from now, from 1, at a gate: before the watcher has done its part, or when it has and the
     /// runtime does not know yet.
     pub fn hold_commit(&self, n: u32, moment: Moment, gate: &Gate) {
-        self.lock().held_commits.push(HeldCommit { left: n, moment, gate: gate.clone() });
+        self.lock().hooks.add(Some(Hook::Commit), n, Fault::die(moment), gate);
+    }
+
+    /// Lets the `n`th hook from now, from 1, of whatever kind, go wrong: it errs before or after the watcher has done its
+    /// part, or is held there at a gate, for its process to die.
+    pub fn strike_hook(&self, n: u32, fault: Fault, gate: &Gate) {
+        self.lock().hooks.add(None, n, fault, gate);
+    }
+
+    /// How many hooks were begun so far, of all kinds.
+    pub fn hooks(&self) -> u32 {
+        self.lock().hooks.begun()
     }
 
     /// Lets the next commits err.
@@ -138,28 +140,38 @@ impl Watcher {
 
     /// The events of a thread since the last restart.
     pub fn events(&self, thread: &str) -> Vec<AgentEvent> {
-        self.lock().feeds.get(thread).map(|feed| feed.events.clone()).unwrap_or_default()
+        self.lock().feeds.get(thread).map(|feed| feed.events().to_vec()).unwrap_or_default()
     }
 
     /// What the feed of a thread folds to.
     pub fn transcript(&self, thread: &str) -> Transcript {
-        self.lock().feeds.get(thread).map(|feed| feed.fold(feed.events.len())).unwrap_or_default()
+        self.lock().feeds.get(thread).map(|feed| feed.whole()).unwrap_or_default()
     }
 
     /// How many subscribers a thread has had since the last restart.
     pub fn subscribers(&self, thread: &str) -> usize {
-        self.lock().feeds.get(thread).map_or(0, |feed| feed.subscribers.len())
+        self.lock().feeds.get(thread).map_or(0, |feed| feed.subscribers().len())
     }
 
     /// The snapshot that the newest subscriber of a thread was given.
     pub fn newest_snapshot(&self, thread: &str) -> Option<ReplaySnapshot> {
-        self.lock().feeds.get(thread).and_then(|feed| feed.subscribers.last()).map(|(_, snapshot)| snapshot.clone())
+        self.lock().feeds.get(thread).and_then(|feed| feed.subscribers().last()).map(|(_, snapshot)| snapshot.clone())
     }
 
-    /// The process died and another goes on with the store: viewers begin again from what is durable.
+    /// What an embedder that keeps its own state has of a thread: the fold of all events, as of the last commit. It
+    /// survives a restart, and what came after the commit does not.
+    pub fn kept(&self, thread: &str) -> Transcript {
+        self.lock().kept.get(thread).map(|kept| kept.committed.clone()).unwrap_or_default()
+    }
+
+    /// The process died and another goes on with the store: viewers begin again from what is durable, the embedder's own
+    /// state from its last commit.
     pub fn restarted(&self, thread: &ThreadId, durable: &ReplaySnapshot) {
-        let base = Transcript::from_snapshot(durable);
-        self.lock().feeds.insert(thread.clone(), Feed { base, ..Feed::default() });
+        let mut inner = self.lock();
+        inner.feeds.insert(thread.clone(), Feed::from_base(Transcript::from_snapshot(durable)));
+        if let Some(kept) = inner.kept.get_mut(thread) {
+            kept.working = kept.committed.clone();
+        }
     }
 
     /// Oracle F for a thread that has come to rest: every subscriber, from its snapshot on, sees what the whole feed
@@ -168,24 +180,21 @@ impl Watcher {
     /// # Panics
     /// When somebody sees anything else.
     pub fn check(&self, thread: &str, history: &History) {
-        let inner = self.lock();
-        let Some(feed) = inner.feeds.get(thread) else {
-            assert!(history.is_empty(), "oracle F: {thread} has a history that nobody was shown");
-            return;
-        };
-        for (number, (at, snapshot)) in feed.subscribers.iter().enumerate() {
-            let mut reference = feed.fold(*at);
-            let mut own = Transcript::from_snapshot(snapshot);
-            same(thread, &format!("subscriber {number} at event {at}"), &own, &reference);
-            for (place, event) in feed.events.iter().enumerate().skip(*at) {
-                own.apply(event);
-                reference.apply(event);
-                same(thread, &format!("subscriber {number} of event {at}, after event {place}"), &own, &reference);
-            }
+        if let Err(difference) = self.verify(thread, history) {
+            panic!("oracle F: {difference}");
         }
-        let whole = feed.fold(feed.events.len());
-        same_items(thread, "the feed against the history", whole.items(), transcript_of(history).items());
-        assert_eq!(whole.completion(), None, "oracle F: {thread} ends with a completion that runs");
+    }
+
+    /// As [`check`](Self::check).
+    ///
+    /// # Errors
+    /// What somebody sees who does not see what others do.
+    pub fn verify(&self, thread: &str, history: &History) -> Result<(), String> {
+        match self.lock().feeds.get(thread) {
+            Some(feed) => feed.verify(history).map_err(|difference| format!("{thread}: {difference}")),
+            None if history.is_empty() => Ok(()),
+            None => Err(format!("{thread} has a history that nobody was shown")),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -217,55 +226,29 @@ impl Inner {
         self.struck.as_ref().is_none_or(|struck| struck.as_str() == thread)
     }
 
-    /// A commit begins: the gates at which it is held, before and after the watcher has done its part.
-    fn gates_of_commit(&mut self) -> (Vec<Gate>, Vec<Gate>) {
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        for held in &mut self.held_commits {
-            held.left -= 1;
-            if held.left == 0 {
-                let gates = if held.moment == Moment::Before { &mut before } else { &mut after };
-                gates.push(held.gate.clone());
-            }
+    /// A hook begins.
+    fn begin(&mut self, hook: Hook, thread: &str) -> Strike {
+        if self.strikes(thread) { self.hooks.begin(hook) } else { Strike::default() }
+    }
+
+    /// Takes an event into what an embedder keeps.
+    fn keep(&mut self, thread: &str, event: &AgentEvent) {
+        let base = || self.feeds.get(thread).map(|feed| feed.base().clone()).unwrap_or_default();
+        if !self.kept.contains_key(thread) {
+            self.kept.insert(thread.into(), Kept::from_base(base()));
         }
-        self.held_commits.retain(|held| held.left > 0);
-        (before, after)
+        if let Some(kept) = self.kept.get_mut(thread) {
+            kept.working.apply(event);
+        }
     }
-}
 
-impl Feed {
-    /// The transcript after the first `count` events.
-    fn fold(&self, count: usize) -> Transcript {
-        let mut transcript = self.base.clone();
-        self.events[..count].iter().for_each(|event| transcript.apply(event));
-        transcript
+    /// The embedder commits: what it has of the thread becomes what it keeps.
+    fn commit(&mut self, thread: &str) {
+        self.log.push(Seen::Committed);
+        if let Some(kept) = self.kept.get_mut(thread) {
+            kept.committed = kept.working.clone();
+        }
     }
-}
-
-/// The transcript of a whole history.
-pub fn transcript_of(history: &History) -> Transcript {
-    let mut transcript = Transcript::default();
-    let events = history.iter().flat_map(|turn: &Arc<TurnRecord>| selvedge_event::replay::turn(turn));
-    events.for_each(|event| transcript.apply(&event));
-    transcript
-}
-
-fn same(thread: &str, what: &str, own: &Transcript, reference: &Transcript) {
-    same_items(thread, what, own.items(), reference.items());
-    assert_eq!(own.completion(), reference.completion(), "oracle F: {thread}, {what}: the completion differs");
-    assert_eq!(own.usage(), reference.usage(), "oracle F: {thread}, {what}: the usage differs");
-    assert_eq!(own.oauth(), reference.oauth(), "oracle F: {thread}, {what}: the sign-ins differ");
-    assert_eq!(own.views(), reference.views(), "oracle F: {thread}, {what}: the views differ");
-}
-
-fn same_items(thread: &str, what: &str, own: &[Item], reference: &[Item]) {
-    let place = own.iter().zip(reference).position(|(own, reference)| own != reference);
-    let place = place.unwrap_or(own.len().min(reference.len()));
-    assert!(
-        own == reference,
-        "oracle F: {thread}, {what}: item {place} differs\n own: {:#?}\n reference: {:#?}",
-        own.get(place),
-        reference.get(place)
-    );
 }
 
 #[async_trait(?Send)]
@@ -275,47 +258,54 @@ impl ThreadObserver for Watcher {
     fn on_event(&self, thread_id: &str, event: &AgentEvent) {
         let mut inner = self.lock();
         inner.log.push(Seen::Event(event.clone()));
-        inner.feeds.entry(thread_id.into()).or_default().events.push(event.clone());
+        inner.keep(thread_id, event);
+        inner.feeds.entry(thread_id.into()).or_default().push(event.clone());
         drop(inner);
         self.maybe_panic(thread_id, |panic| matches!(panic, Panic::AtEvent(name) if name == name_of(event)));
     }
 
     async fn on_user_choice_required(&self, thread_id: &str, choice: &UserChoice) -> Result<(), BoxError> {
         self.pause().await;
-        let gate = {
-            let inner = self.lock();
-            inner.choice_gate.clone().filter(|_| inner.strikes(thread_id))
+        let (gate, strike) = {
+            let mut inner = self.lock();
+            let gate = inner.choice_gate.clone().filter(|_| inner.strikes(thread_id));
+            (gate, inner.begin(Hook::Required, thread_id))
         };
+        strike.before().await?;
         if let Some(gate) = gate {
             gate.pass().await;
         }
         self.lock().log.push(Seen::Required(choice.clone()));
-        Ok(())
+        strike.after().await
     }
 
     async fn on_user_choice_dismissed(&self, thread_id: &str, choice_id: &str) -> Result<(), BoxError> {
         self.pause().await;
-        let mut inner = self.lock();
-        if inner.failing_dismissals > 0 && inner.strikes(thread_id) {
-            inner.failing_dismissals -= 1;
-            return Err("the watcher was told to fail".into());
+        let strike = self.lock().begin(Hook::Dismissed, thread_id);
+        strike.before().await?;
+        {
+            let mut inner = self.lock();
+            if inner.failing_dismissals > 0 && inner.strikes(thread_id) {
+                inner.failing_dismissals -= 1;
+                return Err("the watcher was told to fail".into());
+            }
+            inner.log.push(Seen::Dismissed(choice_id.into()));
         }
-        inner.log.push(Seen::Dismissed(choice_id.into()));
-        Ok(())
+        strike.after().await
     }
 
     async fn on_commit(&self, thread_id: &str) -> Result<(), BoxError> {
-        let (gates, held_after) = {
+        let (gate, strike) = {
             let mut inner = self.lock();
             inner.log.push(Seen::Committing);
-            let strikes = inner.strikes(thread_id);
-            let (before, after) = if strikes { inner.gates_of_commit() } else { Default::default() };
-            (inner.commit_gate.clone().filter(|_| strikes).into_iter().chain(before), after)
+            let gate = inner.commit_gate.clone().filter(|_| inner.strikes(thread_id));
+            (gate, inner.begin(Hook::Commit, thread_id))
         };
         self.pause().await;
-        for gate in gates {
+        if let Some(gate) = gate {
             gate.pass().await;
         }
+        strike.before().await?;
         self.maybe_panic(thread_id, |panic| panic == Panic::InCommit);
         {
             let mut inner = self.lock();
@@ -323,13 +313,10 @@ impl ThreadObserver for Watcher {
                 inner.failing_commits -= 1;
                 return Err("the watcher was told to fail".into());
             }
-            inner.log.push(Seen::Committed);
+            inner.commit(thread_id);
         }
         self.pause().await;
-        for gate in held_after {
-            gate.pass().await;
-        }
-        Ok(())
+        strike.after().await
     }
 
     fn on_subscribe(&self, thread_id: &str, (): (), snapshot: ReplaySnapshot) {
@@ -337,12 +324,8 @@ impl ThreadObserver for Watcher {
         let mut inner = self.lock();
         inner.log.push(Seen::Subscribed);
         // A thread whose first event this watcher has not seen begins with what the first snapshot says.
-        let feed = inner
-            .feeds
-            .entry(thread_id.into())
-            .or_insert_with(|| Feed { base: Transcript::from_snapshot(&snapshot), ..Feed::default() });
-        let at = feed.events.len();
-        feed.subscribers.push((at, snapshot));
+        let first = || Feed::from_base(Transcript::from_snapshot(&snapshot));
+        inner.feeds.entry(thread_id.into()).or_insert_with(first).attach(snapshot);
     }
 }
 

@@ -1,0 +1,124 @@
+//! What is seen of one thread, and oracle F over it.
+
+use std::sync::Arc;
+
+use selvedge_event::{AgentEvent, History, Item, ReplaySnapshot, Transcript, TurnRecord};
+
+/// Everything that was shown of a thread since the last restart.
+#[derive(Debug, Default)]
+pub(super) struct Feed {
+    /// What there was before the first event.
+    base: Transcript,
+    events: Vec<AgentEvent>,
+    /// Each with how many events came before it.
+    subscribers: Vec<(usize, ReplaySnapshot)>,
+}
+
+/// What an embedder keeps of a thread.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// In memory: every event so far.
+    pub(super) working: Transcript,
+    /// On its disk: as of the last commit.
+    pub(super) committed: Transcript,
+}
+
+impl Kept {
+    pub(super) fn from_base(base: Transcript) -> Self {
+        Self { working: base.clone(), committed: base }
+    }
+}
+
+impl Feed {
+    pub(super) fn from_base(base: Transcript) -> Self {
+        Self { base, ..Self::default() }
+    }
+
+    pub(super) fn base(&self) -> &Transcript {
+        &self.base
+    }
+
+    pub(super) fn events(&self) -> &[AgentEvent] {
+        &self.events
+    }
+
+    pub(super) fn subscribers(&self) -> &[(usize, ReplaySnapshot)] {
+        &self.subscribers
+    }
+
+    pub(super) fn push(&mut self, event: AgentEvent) {
+        self.events.push(event);
+    }
+
+    pub(super) fn attach(&mut self, snapshot: ReplaySnapshot) {
+        self.subscribers.push((self.events.len(), snapshot));
+    }
+
+    /// The transcript after all events.
+    pub(super) fn whole(&self) -> Transcript {
+        self.fold(self.events.len())
+    }
+
+    /// The transcript after the first `count` events.
+    fn fold(&self, count: usize) -> Transcript {
+        let mut transcript = self.base.clone();
+        self.events[..count].iter().for_each(|event| transcript.apply(event));
+        transcript
+    }
+
+    /// Oracle F, or the first difference.
+    pub(super) fn verify(&self, history: &History) -> Result<(), String> {
+        for (number, (at, snapshot)) in self.subscribers.iter().enumerate() {
+            let mut reference = self.fold(*at);
+            let mut own = Transcript::from_snapshot(snapshot);
+            same(&own, &reference).map_err(|what| format!("subscriber {number} at event {at}: {what}"))?;
+            for (place, event) in self.events.iter().enumerate().skip(*at) {
+                own.apply(event);
+                reference.apply(event);
+                same(&own, &reference)
+                    .map_err(|what| format!("subscriber {number} of event {at}, after event {place}: {what}"))?;
+            }
+        }
+        let whole = self.whole();
+        same_items(whole.items(), transcript_of(history).items())
+            .map_err(|what| format!("the feed against the history: {what}"))?;
+        match whole.completion() {
+            None => Ok(()),
+            Some(completion) => Err(format!("it ends with a completion that runs: {completion:?}")),
+        }
+    }
+}
+
+/// The transcript of a whole history.
+pub fn transcript_of(history: &History) -> Transcript {
+    let mut transcript = Transcript::default();
+    let events = history.iter().flat_map(|turn: &Arc<TurnRecord>| selvedge_event::replay::turn(turn));
+    events.for_each(|event| transcript.apply(&event));
+    transcript
+}
+
+fn same(own: &Transcript, reference: &Transcript) -> Result<(), String> {
+    same_items(own.items(), reference.items())?;
+    same_part("completion", &own.completion(), &reference.completion())?;
+    same_part("usage", &own.usage(), &reference.usage())?;
+    same_part("sign-ins", &own.oauth(), &reference.oauth())?;
+    same_part("views", &own.views(), &reference.views())
+}
+
+fn same_part<T: PartialEq + std::fmt::Debug>(part: &str, own: &T, reference: &T) -> Result<(), String> {
+    if own == reference {
+        return Ok(());
+    }
+    Err(format!("the {part} differ\n own: {own:#?}\n reference: {reference:#?}"))
+}
+
+/// The first item in which two transcripts differ.
+pub(crate) fn same_items(own: &[Item], reference: &[Item]) -> Result<(), String> {
+    if own == reference {
+        return Ok(());
+    }
+    let place = own.iter().zip(reference).position(|(own, reference)| own != reference);
+    let place = place.unwrap_or(own.len().min(reference.len()));
+    let (own, reference) = (own.get(place), reference.get(place));
+    Err(format!("item {place} differs\n own: {own:#?}\n reference: {reference:#?}"))
+}

@@ -1,5 +1,7 @@
-//! Whole-system tests of Selvedge: the scenarios, run through the facade. This library holds what they share.
+//! Whole-system tests of Selvedge: the scenarios, run through the facade. This library holds what they share, and the crash
+//! scenarios, which the program of `cargo xtask crash` runs too.
 
+pub mod crash;
 pub mod law;
 pub mod power;
 mod world;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge::Builder;
-use selvedge::event::{ChoiceId, History, InputId, Message};
+use selvedge::event::{ChoiceId, History, InputId, Message, Timestamp};
 use selvedge::prelude::*;
 use selvedge::runtime::{AnswerError, Limits, SendError, StepError};
-use selvedge::store::{Acceptance, ThreadRecord};
+use selvedge::store::{Acceptance, NewInput, ThreadRecord};
 use selvedge_testkit::{FaultStore, TokioClock, Watcher, transcript_of};
 use tokio::task::JoinSet;
 
@@ -149,6 +149,21 @@ impl World {
         }
     }
 
+    /// Sends user texts, each with itself as its id, to be accepted together; in step mode one after the other, while no
+    /// step runs.
+    pub async fn send_texts(&self, thread: &str, texts: &[&str]) -> Result<Vec<Acceptance>, SendError> {
+        let Driven::Local(system) = &self.driven else {
+            let mut acceptances = Vec::new();
+            for text in texts {
+                acceptances.push(self.send(thread, text, Input::text(*text)).await?);
+            }
+            return Ok(acceptances);
+        };
+        let at = Timestamp(0);
+        let inputs = texts.iter().map(|text| NewInput { id: (*text).into(), input: Input::text(*text), at });
+        system.send_all(&thread.into(), inputs.collect()).await
+    }
+
     /// Sends user text, with itself as its id, and lets the thread come to rest.
     pub async fn say(&self, thread: &str, text: &str) {
         self.send(thread, text, Input::text(text)).await.expect("the text is accepted");
@@ -250,6 +265,11 @@ impl World {
             system.shutdown().await;
         }
         self.crash_and_restart(threads).await;
+    }
+
+    /// Viewers of a thread begin with what is durable of it now: for one that the watcher has not seen begin, as a fork.
+    pub async fn seen_from_now(&self, thread: &str) {
+        self.watcher.restarted(&thread.into(), &self.durable(thread).await);
     }
 
     /// What is durable of a thread, as somebody would see it who attached before anything else happens.

@@ -7,7 +7,7 @@ mod test_runs;
 
 use std::error::Error;
 
-use crate::{report::Report, tidy, workspace::Workspace};
+use crate::{crash, report::Report, tidy, workspace::Workspace};
 
 /// One check: a rule of the project that a program can judge.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,7 @@ pub(crate) const ALL: &[Check] = &[
     Check { name: "docs", what: "cargo doc, warnings denied", run: cargo::docs },
     Check { name: "tests", what: "cargo nextest run", run: test_runs::nextest },
     Check { name: "doctests", what: "cargo test --doc", run: test_runs::doctests },
+    Check { name: "crash", what: "cargo xtask crash, the short form", run: crash::check },
     Check { name: "examples", what: "the examples, built and run", run: cargo::examples },
 ];
 

@@ -7,8 +7,10 @@ mod bench;
 mod checks;
 mod ci;
 mod command;
+mod crash;
 mod install;
 mod metadata;
+mod mutants;
 mod report;
 mod tidy;
 mod workspace;
@@ -24,6 +26,8 @@ usage: cargo xtask COMMAND
   ci --only A,B,…    run only the checks that are named
   CHECK              run one check, as in: cargo xtask tidy
   bench [ARG…]       run the whole-system benchmarks; arguments are passed on
+  crash [ARG…]       run the crash proof; `cargo xtask crash --help` tells its arguments
+  mutants [NAME]     run the tests of the tests: deliberate faults, each of which must be caught
   tools              install the programs that ci needs, where they are missing
   peers              install the third-party servers that tests talk to
 
@@ -53,6 +57,8 @@ fn run(args: &[String]) -> Result<ExitCode, Box<dyn Error>> {
         }
         ("ci", [only, names]) if only == "--only" => Ok(ci::run(&workspace, &checks::named(names)?)),
         ("bench", _) => bench::run(&workspace, rest),
+        ("crash", _) => crash::run(&workspace, rest),
+        ("mutants", _) => mutants::run(&workspace, rest),
         ("tools", []) => install::tools(&workspace).map(|()| ExitCode::SUCCESS),
         ("peers", []) => install::peers(&workspace).map(|()| ExitCode::SUCCESS),
         ("help" | "--help" | "-h", _) => {

@@ -45,6 +45,17 @@ impl Workspace {
         self.root.join("target/peers")
     }
 
+    /// Every file that git tracks or would track, relative to the root. It may have been deleted from the tree.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot list the files.
+    pub(crate) fn files(&self) -> Result<Vec<String>, Box<dyn Error>> {
+        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let listed = command::stdout_of(command::in_root(self, "git").args(list))?;
+        Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+    }
+
     /// Every text file that git tracks or would track: what is ignored is nobody's business,
     /// and what is not UTF-8 is no text.
     ///
@@ -52,14 +63,10 @@ impl Workspace {
     ///
     /// When git cannot list the files, or one of them cannot be read.
     pub(crate) fn text_files(&self) -> Result<Vec<TextFile>, Box<dyn Error>> {
-        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-        let listed = command::stdout_of(command::in_root(self, "git").args(list))?;
         let mut files = Vec::new();
-        for path in listed.split('\0').filter(|path| !path.is_empty()) {
-            match fs::read(self.root.join(path)) {
-                Ok(bytes) => {
-                    files.extend(String::from_utf8(bytes).ok().map(|text| TextFile { path: path.into(), text }))
-                }
+        for path in self.files()? {
+            match fs::read(self.root.join(&path)) {
+                Ok(bytes) => files.extend(String::from_utf8(bytes).ok().map(|text| TextFile { path, text })),
                 // Deleted from the tree, not yet from the index.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(format!("cannot read {path}: {error}").into()),

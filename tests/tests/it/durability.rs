@@ -6,7 +6,6 @@ mod barrier;
 mod calls;
 mod crashes;
 mod every_store;
-mod explorer;
 mod kit;
 mod power;
 mod redelivery;

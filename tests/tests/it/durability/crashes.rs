@@ -1,70 +1,37 @@
-//! S16: a turn with a call is struck at every point that there is, and finished.
+//! S16: a turn with a call is struck at every point that there is, and finished. And so is every other scenario of the
+//! catalogue, once each; `cargo xtask crash` does the same over SQLite, strikes twice, and generates more.
 
-use selvedge::prelude::*;
+use std::num::NonZeroUsize;
+
 use selvedge::store::ToolDelivery;
+use selvedge_testkit::explorer::{Breadth, Subject, Tally, once, twice};
 use selvedge_tests::Mode;
+use selvedge_tests::crash::{Disk, Explored, catalogue, s16};
 
-use crate::durability::explorer::{Ended, Point, run};
-
-/// What must hold of every run, wherever it was struck.
-fn check(calm: &Ended, ended: &Ended, delivery: ToolDelivery, strikes: &[Point]) {
-    let at = format!("{delivery:?}, struck at {strikes:?}");
-    assert_eq!(ended.spared, 0, "{at}: a strike was not needed");
-    assert_eq!(ended.texts, ["hello", "bye"], "{at}: an input is lost, or there twice");
-    assert_eq!(ended.statuses.len(), 1, "{at}: one result per call");
-    let keys: Vec<&String> = ended.reached.iter().map(|(key, _)| key).collect();
-    assert!(keys.iter().all(|key| **key == calm.reached[0].0), "{at}: reached under {keys:?}");
-    let died = strikes.iter().any(|point| point.is_death());
-    match delivery {
-        ToolDelivery::AtLeastOnce => {
-            assert!(!keys.is_empty(), "{at}: the tool was never reached");
-            assert!(died || keys.len() == 1, "{at}: reached again though nobody died");
-            assert_eq!(ended.items, calm.items, "{at}: another transcript");
-        }
-        ToolDelivery::AtMostOnce => {
-            assert!(keys.len() <= 1, "{at}: reached {} times", keys.len());
-            let expected = if ended.statuses == [ToolStatus::Ok] { keys.len() == 1 } else { died };
-            assert!(expected, "{at}: {:?}, reached {} times", ended.statuses, keys.len());
-            assert!(matches!(ended.statuses[0], ToolStatus::Ok | ToolStatus::Unknown), "{at}: {:?}", ended.statuses);
-            assert_eq!(without_results(&ended.items), without_results(&calm.items), "{at}: another transcript");
-        }
-    }
+fn assert_sound(tally: &Tally) {
+    assert_eq!(tally.violations(), 0, "{:#?}", tally.failures);
 }
 
-/// The items, the outcome of calls apart.
-fn without_results(items: &[Item]) -> Vec<Item> {
-    let mut items = items.to_vec();
-    for item in &mut items {
-        if let ItemKind::ToolCall { result: Some((_, result)), .. } = &mut item.kind {
-            let plain = selvedge::event::ToolResult::text(result.call_id.clone(), ToolStatus::Ok, "");
-            *result = plain.into();
-        }
-    }
-    items
+fn subject(mode: Mode, delivery: ToolDelivery) -> Explored {
+    Explored::new(&s16(delivery), mode, Disk::Memory)
 }
 
-/// Strikes one process at each of its points.
+/// Strikes one process at each of its points: the same strike always comes to the same end.
 fn strike_everywhere(mode: Mode, delivery: ToolDelivery) {
-    let calm = run(mode, delivery, &[]);
-    check(&calm, &calm, delivery, &[]);
-    assert!(calm.points.len() > 50, "{:?}", calm.points);
-    for point in &calm.points {
-        let ended = run(mode, delivery, &[*point]);
-        check(&calm, &ended, delivery, &[*point]);
-        assert_eq!(ended, run(mode, delivery, &[*point]), "{point:?}: the same strike, another end");
+    let subject = subject(mode, delivery);
+    let tally = once(&subject, Breadth::ALL);
+    assert!(tally.points > 50, "{tally:?}");
+    assert_sound(&tally);
+    for point in &subject.calm()[0].points {
+        assert_eq!(subject.run(&[*point]), subject.run(&[*point]), "{point}: the same strike, another end");
     }
 }
 
-/// Strikes a process dead at each of its points, and the one that recovers at each of its own. To die before something is
-/// done is to die after what came before it, so every other point is enough here.
+/// Strikes a process dead at each of its points, and the one that recovers at each of its own.
 fn strike_everywhere_twice(mode: Mode, delivery: ToolDelivery) {
-    let calm = run(mode, delivery, &[]);
-    for first in calm.points.iter().copied().filter(|point| point.is_death_after()) {
-        let once = run(mode, delivery, &[first]);
-        for second in once.points.iter().copied().filter(|point| point.is_death_after()) {
-            check(&calm, &run(mode, delivery, &[first, second]), delivery, &[first, second]);
-        }
-    }
+    let tally = twice(&subject(mode, delivery), Breadth::ALL);
+    assert!(tally.points > 100, "{tally:?}");
+    assert_sound(&tally);
 }
 
 /// S16 in local mode, an idempotent tool: reached at least once under one key, and the same transcript whatever happens.
@@ -103,4 +70,20 @@ fn s16_local_a_crash_while_recovering() {
 fn s16_step_a_crash_while_recovering() {
     strike_everywhere_twice(Mode::Step, ToolDelivery::AtLeastOnce);
     strike_everywhere_twice(Mode::Step, ToolDelivery::AtMostOnce);
+}
+
+/// S16, S18 to S20, S24, S26, S27, S29: every kind of input, parallel calls, questions, failures, forks. A sample of the
+/// points: the program takes them all.
+#[test]
+fn every_scenario_survives_a_strike_anywhere() {
+    let [every, workers] = [5, 2].map(|n| NonZeroUsize::new(n).unwrap());
+    let breadth = Breadth { every, workers };
+    let mut sum = Tally::default();
+    for scenario in catalogue() {
+        for mode in &scenario.modes {
+            sum += once(&Explored::new(&scenario, *mode, Disk::Memory), breadth);
+        }
+    }
+    assert!(sum.points > 500, "{sum:?}");
+    assert_sound(&sum);
 }

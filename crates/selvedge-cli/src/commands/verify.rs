@@ -31,7 +31,7 @@ struct Left {
 pub(crate) async fn run(repair: bool, database: &Database) -> Result<(), Failure> {
     let mut left = Left::default();
     let verified = check(&mut left, database).await?;
-    if repair && left.findings > 0 {
+    if repair && left.repairable > 0 {
         left = mend(database).await?;
     }
     let differences = derived::check(repair, &left.damaged, database).await?;
@@ -40,7 +40,7 @@ pub(crate) async fn run(repair: bool, database: &Database) -> Result<(), Failure
     let Verified { threads, messages, .. } = verified;
     if left.findings == 0 {
         let looked_at = [counted(threads, "thread"), counted(messages, "message")].join(", ");
-        println!("{looked_at}: everything is as it should be");
+        say(&format!("{looked_at}: everything is as it should be"));
         return Ok(());
     }
     let found = format!("{} in {}", counted(left.findings, "finding"), database.path().display());
@@ -65,7 +65,7 @@ async fn check(left: &mut Left, database: &Database) -> Result<Verified, Failure
 async fn mend(database: &Database) -> Result<Left, Failure> {
     let copy = copy_name(database);
     backup::copy(&copy, database).await?;
-    println!("{} is copied to {}", database.path().display(), copy.display());
+    say(&format!("{} is copied to {}", database.path().display(), copy.display()));
     let mut left = Left::default();
     let label = format!("selvedge verify (process {})", std::process::id());
     let repaired = database.store().repair(&label, SystemClock.now(), |finding, repair| {

@@ -103,6 +103,8 @@ fn what_cannot_be_read_is_left_and_the_rest_repaired() {
     assert!(ran.stdout.contains("left: thread main: a record cannot be read: messages of"), "{ran:#?}");
     assert!(ran.stdout.contains("repaired: thread main: step 99"), "{ran:#?}");
     assert!(ran.stderr.contains("1 finding in") && ran.stderr.contains("left as it is"), "{ran:#?}");
+    assert_eq!(program.run(&["verify", "--repair"], "").code, Some(1));
+    assert_eq!(copies(&program).len(), 1, "with nothing left that can be repaired, no further copy is made");
     assert!(ran.stdout.contains("derived, thread main: kept as it was before the damage"), "{ran:#?}");
     assert!(program.ok(&["search", "hi"], "").contains("main "), "what was derived of it is still there");
     assert!(program.ok(&["chat"], "think\n").contains("durable"));
@@ -130,4 +132,15 @@ fn what_is_derived_is_held_against_the_histories() {
     let ran = program.run(&["verify"], "");
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.stdout.contains("selvedge rebuild makes it anew"), "{ran:#?}");
+}
+
+#[test]
+fn a_repair_ends_though_nobody_reads_what_it_says() {
+    let program = Program::new();
+    program.ok(&["chat"], "hi\n3\n");
+    damage(&program, "UPDATE threads SET committed = 99");
+    let mut child = program.command(&["verify", "--repair"]).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    program.ok(&["verify"], "");
 }

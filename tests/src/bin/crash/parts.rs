@@ -3,6 +3,7 @@
 mod explorer;
 mod generated;
 mod kills;
+mod power;
 mod schedules;
 
 use selvedge_testkit::explorer::Tally;
@@ -23,6 +24,7 @@ pub(crate) const ALL: &[Part] = &[
     Part { name: "pairs/sqlite", run: explorer::pairs_sqlite },
     Part { name: "generated", run: generated::run },
     Part { name: "schedules", run: schedules::run },
+    Part { name: "power", run: power::run },
     Part { name: "kills/dispatch", run: kills::at_dispatch },
     Part { name: "kills/random", run: kills::at_random },
     Part { name: "kills/random-16", run: kills::at_random_of_sixteen },

@@ -5,5 +5,6 @@
 
 mod behaviour;
 mod durability;
+mod durable;
 mod live;
 mod scenarios;

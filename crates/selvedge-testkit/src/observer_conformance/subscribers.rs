@@ -15,7 +15,7 @@ use super::{Attach, ObserverHarness, Shown, Viewer};
 use crate::{ManualClock, Watcher, transcript_of};
 
 /// How long a viewer may wait for what has happened already.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whoever attaches, at whatever moment, ends with what the history shows: nothing twice, and nothing missing.
 pub async fn a_subscriber_sees_each_event_once<H: ObserverHarness>() {

@@ -1,13 +1,23 @@
-//! The suite's macro names all of its cases.
+//! The suites' macros name all of their cases.
 
 use std::{fs, path::Path};
 
 #[test]
-fn every_case_of_the_suite_is_a_test() {
+fn every_case_of_the_store_suite_is_a_test() {
+    assert!(cases_that_are_tests("store_conformance") > 100);
+}
+
+#[test]
+fn every_case_of_the_observer_suite_is_a_test() {
+    assert!(cases_that_are_tests("observer_conformance") > 25);
+}
+
+/// How many cases a suite has, all of which its macro names.
+fn cases_that_are_tests(name: &str) -> usize {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let suite = fs::read_to_string(source.join("store_conformance.rs")).unwrap();
+    let suite = fs::read_to_string(source.join(format!("{name}.rs"))).unwrap();
     let mut cases = 0;
-    for file in fs::read_dir(source.join("store_conformance")).unwrap() {
+    for file in fs::read_dir(source.join(name)).unwrap() {
         let path = file.unwrap().path();
         let module = path.file_stem().unwrap().to_str().unwrap();
         for case in cases_of(&fs::read_to_string(&path).unwrap()) {
@@ -15,7 +25,7 @@ fn every_case_of_the_suite_is_a_test() {
             cases += 1;
         }
     }
-    assert!(cases > 100, "the suite has more than {cases} cases");
+    cases
 }
 
 /// The public functions of a module.

@@ -2,43 +2,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "viewers are tasks of the embedder's own runtime")]
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+mod fan_out;
+
 use std::time::Duration;
 
 use selvedge::prelude::*;
 use tokio::sync::mpsc;
 
-/// What a subscriber hands in: where its frames go. The bound is its budget; whoever does not read is dropped.
-type Viewer = mpsc::Sender<Frame>;
-
-#[derive(Clone, Debug)]
-enum Frame {
-    Snapshot(Box<ReplaySnapshot>),
-    Event(AgentEvent),
-}
-
-#[derive(Default)]
-struct FanOut {
-    viewers: RefCell<HashMap<String, Vec<Viewer>>>,
-}
-
-impl ThreadObserver for FanOut {
-    type SubscribeRequest = Viewer;
-
-    fn on_event(&self, thread_id: &str, event: &AgentEvent) {
-        if let Some(viewers) = self.viewers.borrow_mut().get_mut(thread_id) {
-            // A viewer that is full or gone is dropped; it attaches again for a fresh snapshot.
-            viewers.retain(|viewer| viewer.try_send(Frame::Event(event.clone())).is_ok());
-        }
-    }
-
-    fn on_subscribe(&self, thread_id: &str, viewer: Viewer, snapshot: ReplaySnapshot) {
-        if viewer.try_send(Frame::Snapshot(Box::new(snapshot))).is_ok() {
-            self.viewers.borrow_mut().entry(thread_id.to_owned()).or_default().push(viewer);
-        }
-    }
-}
+use fan_out::{FanOut, Frame};
 
 /// Folds frames into a transcript until a completion has finished.
 async fn watch(mut frames: mpsc::Receiver<Frame>) -> Transcript {

@@ -1,19 +1,17 @@
-//! An observer that keeps state of its own: what each thread has cost, durable in its `on_commit`.
-//!
-//! After a crash, the last step may be emitted and committed again. So state is staged per step while events come, and
-//! committed under (thread, step): a step that is already there is replaced, never added.
+//! The observer: what each step of each thread has cost.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use async_trait::async_trait;
+use selvedge::event::Discard;
 use selvedge::prelude::*;
 
 /// Tokens per thread and step.
-type Ledger = BTreeMap<String, BTreeMap<u64, u64>>;
+pub(crate) type Ledger = BTreeMap<String, BTreeMap<u64, u64>>;
 
-struct Costs {
+pub(crate) struct Costs {
     file: PathBuf,
     /// What the running step of each thread has cost so far.
     staged: RefCell<HashMap<String, (u64, u64)>>,
@@ -21,9 +19,9 @@ struct Costs {
 }
 
 impl Costs {
-    fn open(file: PathBuf) -> Self {
-        let kept = std::fs::read(&file).ok().and_then(|bytes| parse(&bytes));
-        Self { file, staged: RefCell::default(), ledger: RefCell::new(kept.unwrap_or_default()) }
+    pub(crate) fn open(file: PathBuf) -> Self {
+        let ledger = read(&file);
+        Self { file, staged: RefCell::default(), ledger: RefCell::new(ledger) }
     }
 }
 
@@ -32,8 +30,13 @@ impl ThreadObserver for Costs {
     type SubscribeRequest = ();
 
     fn on_event(&self, thread_id: &str, event: &AgentEvent) {
-        if let AgentEvent::CompletionFinished { step, usage, .. } = event {
-            self.staged.borrow_mut().insert(thread_id.to_owned(), (*step, usage.input + usage.output));
+        match event {
+            AgentEvent::CompletionFinished { step, usage, .. } => {
+                self.staged.borrow_mut().insert(thread_id.to_owned(), (*step, usage.input + usage.output));
+            }
+            // The step could not be synced, or is about to be emitted again: what it has cost so far is void.
+            AgentEvent::TurnDiscarded { scope: Discard::Step, .. } => drop(self.staged.borrow_mut().remove(thread_id)),
+            _ => {}
         }
     }
 
@@ -51,6 +54,11 @@ impl ThreadObserver for Costs {
     }
 }
 
+/// What is durable.
+pub(crate) fn read(file: &std::path::Path) -> Ledger {
+    std::fs::read(file).ok().and_then(|bytes| parse(&bytes)).unwrap_or_default()
+}
+
 fn render(ledger: &Ledger) -> String {
     let lines = ledger
         .iter()
@@ -66,22 +74,4 @@ fn parse(bytes: &[u8]) -> Option<Ledger> {
         ledger.entry(thread.to_owned()).or_default().insert(step, tokens);
     }
     Some(ledger)
-}
-
-#[tokio::main]
-async fn main() -> Result<(), BoxError> {
-    let file = std::env::temp_dir().join("selvedge-costs.txt");
-    let observed = file.clone();
-    let system = System::builder()
-        .store(MemoryStore::default())
-        .model(ScriptedModel::new([Reply::text("Hello!").usage(12, 3), Reply::text("Goodbye!").usage(20, 4)]))
-        .observer(move || Costs::open(observed.clone()))
-        .start()
-        .await?;
-    system.send_text(&"a".into(), "hi").await?;
-    system.send_text(&"b".into(), "bye").await?;
-    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-    system.shutdown().await;
-    print!("step, tokens, thread:\n{}", std::fs::read_to_string(file)?);
-    Ok(())
 }

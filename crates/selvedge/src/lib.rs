@@ -68,6 +68,9 @@ pub use selvedge_store as store;
 /// The guides of `docs/guides` are compiled and run with the doctests.
 #[cfg(doctest)]
 mod guides {
+    #[cfg(all(feature = "durable", feature = "sqlite"))]
+    #[doc = include_str!("../../../docs/guides/durable-observer.md")]
+    struct DurableObserver;
     #[doc = include_str!("../../../docs/guides/observer.md")]
     struct Observer;
     #[doc = include_str!("../../../docs/guides/tools.md")]

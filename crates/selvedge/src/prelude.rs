@@ -12,6 +12,8 @@ pub use selvedge_store::{ConversationStore, MemoryStore};
 
 #[cfg(feature = "schema")]
 pub use crate::typed_tool;
+#[cfg(feature = "durable")]
+pub use selvedge_durable::{DurableObserver, Sessions};
 #[cfg(feature = "openai-chat")]
 pub use selvedge_providers::OpenAiChat;
 #[cfg(feature = "sqlite")]

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use selvedge::durable::{DurableObserver, Sessions};
 use selvedge::event::Message;
+use selvedge::live::Live;
+use selvedge::observer::ObserverFactory;
 use selvedge::prelude::*;
 
 use crate::measure::{Spent, Stopwatch, Table};
@@ -109,7 +112,9 @@ pub(crate) fn cold_thread_fsyncs_and_bytes(table: &mut Table) {
     let path = folder.0.join("cold.db");
     runtime().block_on(async {
         let store = SqliteStore::open(&path).await.unwrap();
-        let synced = whole_turns(&store, TURNS).await;
+        let answered = EventCollector::new();
+        let observer = answered.clone();
+        let synced = whole_turns(&store, TURNS, &answered, move || observer.clone()).await;
         let per_turn = synced as f64 / TURNS as f64;
         table.row("fsyncs of a whole turn with one call", format!("{per_turn:.2}"), "≤ 4", per_turn <= 4.01);
 
@@ -131,18 +136,47 @@ pub(crate) fn cold_thread_fsyncs_and_bytes(table: &mut Table) {
     });
 }
 
+/// As above, with everything that the durable observer keeps beside it.
+pub(crate) fn observed_turns(table: &mut Table) {
+    const TURNS: u64 = 300;
+    let folder = Folder::new("observed");
+    runtime().block_on(async {
+        let store = SqliteStore::open(folder.0.join("threads.db")).await.unwrap();
+        let sessions = Sessions::open(folder.0.join("sessions.db")).await.unwrap();
+        let (answered, live) = (EventCollector::new(), Live::default());
+        let observer = {
+            let (answered, sessions, store) = (answered.clone(), sessions.clone(), store.clone());
+            move || {
+                let durable = DurableObserver::new(sessions.clone(), Arc::new(store.clone()), &live);
+                Tee::new(answered.clone(), durable)
+            }
+        };
+        let before = sessions.commits();
+        let synced = whole_turns(&store, TURNS, &answered, observer).await + sessions.commits() - before;
+        let per_turn = synced as f64 / TURNS as f64;
+        let what = "fsyncs of a whole turn with one call, with the durable observer";
+        table.row(what, format!("{per_turn:.2}"), "≤ 6", per_turn <= 6.01);
+        assert_eq!(sessions.verify(&store).await.unwrap(), []);
+        sessions.close().await;
+        store.close().await;
+    });
+}
+
 /// Turns of input, call, result and answer; how many commits waited for the disk.
-async fn whole_turns(store: &SqliteStore, turns: u64) -> u64 {
+async fn whole_turns(
+    store: &SqliteStore,
+    turns: u64,
+    answered: &EventCollector,
+    observer: impl ObserverFactory,
+) -> u64 {
     let asked = AtomicU64::new(0);
     let model =
         made(move |_| if asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { call() } else { chunks(40) });
-    let answered = EventCollector::new();
-    let observer = answered.clone();
     let system = System::builder()
         .store(store.clone())
         .model(model)
         .tool(work(Arc::default()))
-        .observer(move || observer.clone())
+        .observer(observer)
         .start()
         .await
         .unwrap();

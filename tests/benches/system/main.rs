@@ -26,7 +26,7 @@ fn main() {
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let mut table = Table::default();
     // The resident threads first: their memory is read off the whole process.
-    let rows: [Row; 12] = [
+    let rows: [Row; 13] = [
         ("resident", resident::waiting_thread),
         ("events", memory::events_per_second),
         ("plain", memory::plain_step),
@@ -39,6 +39,7 @@ fn main() {
         ("fan-out", fanout::thousand_subscribers),
         ("fan-busy", fanout::busy_thread),
         ("fan-silent", fanout::silent_subscriber),
+        ("observed", durable::observed_turns),
     ];
     for (name, run) in rows {
         if wanted(name) {

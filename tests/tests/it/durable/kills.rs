@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use selvedge::durable::{DurableObserver, Sessions};
 use selvedge::event::{Message, Outcome};
@@ -11,6 +12,7 @@ use selvedge::live::Live;
 use selvedge::model::{Gate, RequestMessage};
 use selvedge::observer::ObserverFactory;
 use selvedge::prelude::*;
+use selvedge::runtime::Limits;
 use selvedge_testkit::{Fault, FaultStore, Moment, Select, Watcher, transcript_of};
 
 /// Tries of anything before a run counts as stuck.
@@ -27,35 +29,32 @@ enum Strike {
 
 #[test]
 fn s16_what_is_kept_in_memory_store_follows_the_history() {
-    runtime().block_on(async {
-        let (undisturbed, operations, commits) = run(Store::Memory, None).await;
-        let faults = [Fault::FailBefore, Fault::FailAfter, Fault::DieBefore, Fault::DieAfter];
-        let stores = (1..=operations).flat_map(|n| faults.map(|fault| Strike::Store(n, fault)));
-        for strike in stores.chain(commit_strikes(commits)) {
-            let (items, ..) = run(Store::Memory, Some(strike)).await;
-            assert_eq!(items, undisturbed, "{strike:?}");
-        }
-    });
+    let (undisturbed, operations, commits) = run(Store::Memory, None);
+    let faults = [Fault::FailBefore, Fault::FailAfter, Fault::DieBefore, Fault::DieAfter];
+    let stores = (1..=operations).flat_map(|n| faults.map(|fault| Strike::Store(n, fault)));
+    for strike in stores.chain(commit_strikes(commits)) {
+        assert_eq!(run(Store::Memory, Some(strike)).0, undisturbed, "{strike:?}");
+    }
 }
 
 #[test]
 fn s16_what_is_kept_beside_sqlite_follows_the_history() {
-    runtime().block_on(async {
-        let (undisturbed, operations, commits) = run(Store::Sqlite, None).await;
-        let stores = (1..=operations).map(|n| Strike::Store(n, Fault::DieAfter));
-        for strike in stores.chain(commit_strikes(commits)) {
-            let (items, ..) = run(Store::Sqlite, Some(strike)).await;
-            assert_eq!(items, undisturbed, "{strike:?}");
-        }
-    });
+    let (undisturbed, operations, commits) = run(Store::Sqlite, None);
+    let stores = (1..=operations).map(|n| Strike::Store(n, Fault::DieAfter));
+    for strike in stores.chain(commit_strikes(commits)) {
+        assert_eq!(run(Store::Sqlite, Some(strike)).0, undisturbed, "{strike:?}");
+    }
 }
 
 fn commit_strikes(commits: u32) -> impl Iterator<Item = Strike> {
     (1..=commits).flat_map(|n| Moment::BOTH.map(|moment| Strike::Commit(n, moment)))
 }
 
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+/// A run on a runtime of its own, with which everything ends that dead processes have left behind.
+fn run(store: Store, strike: Option<Strike>) -> (Vec<Item>, u64, u32) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let run = async { tokio::time::timeout(Duration::from_secs(60), answered(store, strike)).await };
+    runtime.block_on(run).unwrap_or_else(|_| panic!("{strike:?}: the run hangs"))
 }
 
 enum Store {
@@ -84,7 +83,7 @@ impl Drop for Folder {
 
 /// Two texts, the first of which makes the model call a tool that may be called again. Returns what is shown in the end,
 /// and how many operations and commits the last process had.
-async fn run(store: Store, strike: Option<Strike>) -> (Vec<Item>, u64, u32) {
+async fn answered(store: Store, strike: Option<Strike>) -> (Vec<Item>, u64, u32) {
     let folder = Folder::new();
     let store: Arc<dyn ConversationStore> = match store {
         Store::Memory => Arc::new(MemoryStore::default()),
@@ -149,13 +148,23 @@ impl Process {
                 self.faults.die();
                 false
             }
+            // A dead process gets no answers: its calls would try for ever to deliver their results.
+            () = self.died() => false,
             done = self.answer(observer) => done,
+        }
+    }
+
+    async fn died(&self) {
+        while !self.faults.is_dead() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
     async fn answer<F: ObserverFactory>(&self, observer: F) -> bool {
         let builder = System::builder().store(self.faults.clone()).model(model()).tool(act());
-        let Ok(runner) = builder.observer(observer).step_runner().await else { return false };
+        let mut limits = Limits::default();
+        limits.retry_backoff = Duration::from_millis(1);
+        let Ok(runner) = builder.limits(limits).observer(observer).step_runner().await else { return false };
         for text in ["hello", "bye"] {
             for _ in 0..TRIES {
                 if self.faults.is_dead() {

@@ -107,7 +107,8 @@ impl Archive {
         let mut before: Step = 0;
         for Line { turn, .. } in &self.lines {
             let step = turn.step;
-            if step <= before || step - before > LONGEST_GAP {
+            // The beginning of a thread may have been removed.
+            if step <= before || before > 0 && step - before > LONGEST_GAP {
                 return Err(format!("step {step} cannot follow step {before}"));
             }
             if turn.messages.is_empty() {
@@ -208,7 +209,8 @@ mod tests {
         assert_eq!(Archive::parse(&ok).unwrap().lines.len(), 2);
         refused(&format!("{}\n{}\n{}", header(2), user(1, "a"), user(1, "b")), "step 1 cannot follow step 1");
         refused(&format!("{}\n{}\n{}", header(2), user(1, "a"), user(2, "a")), "for the second time");
-        refused(&format!("{}\n{}", header(1), user(999_999_999, "a")), "cannot follow step 0");
+        let far = format!("{}\n{}\n{}", header(2), user(999_999_999, "a"), user(1_999_999_999, "b"));
+        refused(&far, "step 1999999999 cannot follow step 999999999");
         let result =
             r#"{"step":1,"at":0,"messages":[{"kind":"tool_result","call_id":"x","status":"ok","content":[]}]}"#;
         refused(&format!("{}\n{result}", header(1)), "no open call");

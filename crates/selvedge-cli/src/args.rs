@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
@@ -105,6 +106,54 @@ pub(crate) enum Command {
         /// The copy; it must not exist.
         file: PathBuf,
     },
+    /// Remove the beginnings of long threads, or whole threads that nobody has used for long.
+    Prune(PruneArgs),
+}
+
+/// What to remove.
+#[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("which").required(true).args(["older_than", "keep"])))]
+#[command(
+    after_help = "Without --threads, old turns of each thread go; what remains of it is a conversation that can go on.\n\
+    Nothing goes of a thread that another process has open, that shares its history with a fork, or, with --threads,\n\
+    that has something to do. `selvedge prune --keep 100 --dry-run` shows what would go."
+)]
+pub(crate) struct PruneArgs {
+    /// Remove what is older: turns, or threads by their newest turn. Such as 12h, 30d, 8w.
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) older_than: Option<Duration>,
+    /// Remove all but the newest N: turns of each thread, or threads.
+    #[arg(long, value_name = "N")]
+    pub(crate) keep: Option<u64>,
+    /// Whole threads instead of old turns.
+    #[arg(long)]
+    pub(crate) threads: bool,
+    /// Old turns of this thread only.
+    #[arg(long, value_name = "NAME", conflicts_with = "threads")]
+    pub(crate) thread: Option<String>,
+    /// Only show what would be removed.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Without asking.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Leave the space in the file, for what comes later, instead of rewriting the file without it, which keeps other
+    /// processes waiting.
+    #[arg(long)]
+    pub(crate) no_shrink: bool,
+}
+
+/// An age: a number of hours, days or weeks.
+fn age(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no age: write a number of hours, days or weeks, such as 12h, 30d, 8w");
+    let hours = match text.chars().last() {
+        Some('h') => 1,
+        Some('d') => 24,
+        Some('w') => 7 * 24,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    number.checked_mul(hours * 3600).map(Duration::from_secs).ok_or_else(wrong)
 }
 
 /// How to talk.
@@ -145,5 +194,15 @@ mod tests {
     fn the_command_line_is_sound() {
         use clap::CommandFactory;
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn an_age_is_a_number_and_a_unit() {
+        assert_eq!(age("30d"), Ok(Duration::from_secs(30 * 86_400)));
+        assert_eq!(age("2w"), age("14d"));
+        assert_eq!(age("24h"), age("1d"));
+        for wrong in ["", "d", "30", "3.5d", "-1d", "30 d", "30é", "99999999999999999999d", "9999999999999999d"] {
+            assert!(age(wrong).is_err(), "{wrong}");
+        }
     }
 }

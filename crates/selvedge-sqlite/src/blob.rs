@@ -15,7 +15,8 @@ pub(crate) const PIECE: usize = 256 << 10;
 const FIND: &str = "WITH RECURSIVE lineage (id, origin, parent, distance) AS ( \
         SELECT id, origin, parent, 0 FROM threads WHERE name = ? \
         UNION ALL SELECT threads.id, threads.origin, threads.parent, distance + 1 \
-        FROM lineage JOIN threads ON threads.name = lineage.parent WHERE lineage.origin = 'fork') \
+        FROM lineage JOIN threads ON threads.name = lineage.parent WHERE lineage.origin = 'fork' \
+            AND NOT EXISTS (SELECT 1 FROM pruned WHERE pruned.thread = lineage.id)) \
     SELECT id, (SELECT piece FROM blobs WHERE thread = lineage.id AND blob_id = ? AND piece = 0) \
     FROM lineage ORDER BY distance";
 

@@ -58,6 +58,6 @@ mod schema;
 mod store;
 mod write;
 
-pub use maintain::{Finding, Problem, Repair, Verified};
+pub use maintain::{Finding, Keep, Kept, Problem, Prune, PruneReport, PrunedThread, Repair, Verified};
 pub use options::{SqliteOptions, Synchronous};
 pub use store::{SqliteStats, SqliteStore};

@@ -18,7 +18,8 @@ use crate::error::Failure;
 const APPLICATION: u32 = 0x536c_7667;
 
 /// What leads from each version to the next. A step that has been released is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+pub(crate) const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_pruned.sql")];
 
 /// The newest version.
 const VERSION: u32 = MIGRATIONS.len() as u32;

@@ -104,6 +104,10 @@ impl SqliteStore {
         &self.inner.connect
     }
 
+    pub(crate) fn owners(&self) -> &Owners {
+        &self.inner.owners
+    }
+
     pub(crate) fn readers(&self) -> &Readers {
         &self.inner.readers
     }

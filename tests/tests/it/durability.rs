@@ -8,5 +8,7 @@ mod crashes;
 mod every_store;
 mod kit;
 mod power;
+mod processes;
+mod pruned;
 mod redelivery;
 mod two_owners;

@@ -1,16 +1,15 @@
 //! `selvedge delete`: a thread with all that is kept of it.
 
-use std::io::{IsTerminal, Write};
-
 use selvedge::prelude::{ConversationStore, ThreadId};
 
+use super::confirm::confirm;
 use crate::database::Database;
 use crate::failure::Failure;
 
 /// Deletes a thread, having asked.
 pub(crate) async fn run(thread: &ThreadId, yes: bool, database: &Database) -> Result<(), Failure> {
     let record = database.load(thread).await?;
-    if !yes && !asks(thread, record.head.step)? {
+    if !yes && !confirm(&format!("delete {thread}, which has {} steps, for good?", record.head.step), "delete")? {
         println!("{thread} stays");
         return Ok(());
     }
@@ -21,15 +20,4 @@ pub(crate) async fn run(thread: &ThreadId, yes: bool, database: &Database) -> Re
     }
     println!("{thread} is deleted");
     Ok(())
-}
-
-fn asks(thread: &ThreadId, steps: u64) -> Result<bool, Failure> {
-    if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage("nobody is there to confirm").advise("say --yes to delete without being asked"));
-    }
-    print!("delete {thread}, which has {steps} steps, for good? [y/N] ");
-    std::io::stdout().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

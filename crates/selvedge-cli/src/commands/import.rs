@@ -91,6 +91,11 @@ struct Recreated<'a> {
 
 impl Recreated<'_> {
     async fn append(&mut self, line: &Line, views: Vec<View>) -> Result<(), StoreError> {
+        if self.step == 0 && line.turn.step > 1 {
+            // The beginning of the thread was removed, or has appended nothing.
+            self.step = line.turn.step - 1;
+            self.store.skip_to(self.thread, self.epoch, self.step).await?;
+        }
         // Steps that appended nothing have left gaps.
         while self.step + 1 < line.turn.step {
             let turn = TurnRecord { step: self.step + 1, at: line.turn.at, messages: Vec::new() };

@@ -1,10 +1,12 @@
 //! Everything but the conversation: what is done to threads from outside.
 
 mod backup;
+mod confirm;
 mod delete;
 mod export;
 mod fork;
 mod import;
+mod prune;
 mod rebuild;
 mod search;
 mod show;
@@ -34,6 +36,7 @@ pub(crate) async fn run(command: Command, db: Option<PathBuf>) -> Result<(), Fai
         Command::Import { file, thread } => import::run(&file, thread.as_deref(), &database).await,
         Command::Delete { thread, yes } => delete::run(&thread_id(&thread)?, yes, &database).await,
         Command::Verify { repair } => verify::run(repair, &database).await,
+        Command::Prune(args) => prune::run(&args, &database).await,
         Command::Backup { file } => backup::run(&file, &database).await,
         Command::Fork { thread, new, at } => fork::run(&thread_id(&thread)?, &thread_id(&new)?, at, &database).await,
     };

@@ -74,7 +74,9 @@ fn the_database_has_a_place_of_its_own() {
 fn help_tells_what_there_is() {
     let program = Program::new();
     let help = program.ok(&["--help"], "");
-    for word in ["chat", "threads", "show", "export", "import", "delete", "fork", "backup", "verify", "SELVEDGE_DB"] {
+    for word in
+        ["chat", "threads", "show", "export", "import", "delete", "fork", "prune", "backup", "verify", "SELVEDGE_DB"]
+    {
         assert!(help.contains(word), "{word} is missing:\n{help}");
     }
     assert!(program.ok(&["chat", "--help"], "").contains("Ctrl-C interrupts"));

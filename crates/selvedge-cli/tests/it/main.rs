@@ -8,4 +8,5 @@ mod errors;
 mod large_outputs;
 mod maintenance;
 mod program;
+mod retention;
 mod sessions;

@@ -41,13 +41,15 @@ pub(super) fn with_source(error: &StoreError) -> String {
 }
 
 /// The thread's row, and what is to be compared with it.
-const FACTS: &str = "SELECT origin, parent, fork_step, id, step, committed, last_seq, \
+const FACTS: &str = "SELECT origin, parent, fork_step, id, threads.step, committed, last_seq, \
         coalesce((SELECT step FROM threads AS parents WHERE parents.name = threads.parent), -1), \
         (SELECT min(step) FROM messages WHERE thread = threads.id), \
         (SELECT max(step) FROM messages WHERE thread = threads.id), \
         coalesce((SELECT max(seq) FROM inbox WHERE thread = threads.id), 0), \
-        input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens \
-    FROM threads WHERE name = ?";
+        threads.input_tokens, threads.output_tokens, threads.cache_read_tokens, threads.cache_write_tokens, \
+        threads.reasoning_tokens, pruned.step, pruned.input_tokens, pruned.output_tokens, pruned.cache_read_tokens, \
+        pruned.cache_write_tokens, pruned.reasoning_tokens \
+    FROM threads LEFT JOIN pruned ON pruned.thread = threads.id WHERE name = ?";
 
 #[derive(Debug)]
 struct Facts {
@@ -61,6 +63,8 @@ struct Facts {
     turns: Option<(i64, i64)>,
     newest_seq: u64,
     usage: Usage,
+    /// The last step that was removed, and the tokens of all that was.
+    pruned: Option<(Step, Usage)>,
 }
 
 const CALLS: &str = "SELECT body, call_id FROM calls WHERE thread = ? ORDER BY step, place";
@@ -85,9 +89,10 @@ pub(super) async fn thread(reader: &mut Reader, thread: &ThreadId) -> Result<Che
     problems.append(&mut told.problems);
     beside(reader, facts.id, &told, &mut problems).await?;
     if !told.has_unreadable {
-        let (kept, counted) = (facts.usage, told.usage);
+        let removed = facts.pruned.map(|(_, usage)| usage).unwrap_or_default();
+        let (kept, counted) = (facts.usage, told.usage + removed);
         if kept != counted {
-            problems.push(Problem::Usage { kept, counted, pruned: false });
+            problems.push(Problem::Usage { kept, counted });
         }
     }
     Ok(Checked { problems, messages: told.messages })
@@ -138,12 +143,18 @@ impl Facts {
         if let Origin::Fork { parent, step: fork } = &self.origin {
             first = fork.saturating_add(1);
             match self.parent_step {
+                // A fork whose beginning was removed shares nothing any more.
+                _ if self.pruned.is_some() => {}
                 None => problems.push(Problem::ParentMissing(parent.clone())),
                 Some(step) if step < *fork => {
                     problems.push(Problem::ForkBeyond { parent: parent.clone(), fork: *fork, step });
                 }
                 Some(_) => {}
             }
+        }
+        if let Some((removed, _)) = self.pruned {
+            // A compaction stands at the last removed step.
+            first = removed;
         }
         let Self { step, committed, last_seq, newest_seq, .. } = *self;
         if let Some((oldest, newest)) = self.turns {
@@ -176,6 +187,10 @@ fn facts(row: &SqliteRow) -> Result<Facts, sqlx::Error> {
         turns,
         newest_seq: unsigned(row, 10)?,
         usage: usage(row, 11)?,
+        pruned: match row.try_get::<Option<i64>, _>(16)? {
+            Some(step) => Some((step.cast_unsigned(), usage(row, 17)?)),
+            None => None,
+        },
     })
 }
 

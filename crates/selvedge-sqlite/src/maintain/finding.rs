@@ -94,14 +94,12 @@ pub enum Problem {
     },
     /// A sign-in belongs to a call that is not open.
     SignInWithoutCall(CallId),
-    /// A thread's tokens are not the sum of its messages'; or less than that, where older messages were pruned.
+    /// A thread's tokens are not the sum of its messages', removed ones included.
     Usage {
         /// What is kept.
         kept: Usage,
         /// The sum of what its messages say.
         counted: Usage,
-        /// Whether older messages were pruned, so that the true sum cannot be known.
-        pruned: bool,
     },
     /// A fork's parent is not there, and with it what they shared.
     ParentMissing(ThreadId),
@@ -139,7 +137,7 @@ impl Problem {
             | Self::CallSettled(_)
             | Self::ChoiceWithoutCall { .. }
             | Self::SignInWithoutCall(_)
-            | Self::Usage { pruned: false, .. } => true,
+            | Self::Usage { .. } => true,
             Self::Damaged(_)
             | Self::Unreadable { .. }
             | Self::Orphans { .. }
@@ -149,7 +147,6 @@ impl Problem {
             | Self::CallTwice(_)
             | Self::ResultWithoutCall(_)
             | Self::ResultTwice(_)
-            | Self::Usage { pruned: true, .. }
             | Self::ParentMissing(_)
             | Self::ForkBeyond { .. }
             | Self::Blob { .. } => false,
@@ -198,10 +195,9 @@ impl fmt::Display for Problem {
                 write!(f, "the choice {choice} belongs to {call}, which is no open call")
             }
             Self::SignInWithoutCall(call) => write!(f, "a sign-in belongs to {call}, which is no open call"),
-            Self::Usage { kept, counted, pruned } => {
+            Self::Usage { kept, counted } => {
                 let [kept, counted] = [kept, counted].map(tokens);
-                let at_least = if *pruned { "at least " } else { "" };
-                write!(f, "the thread counts {kept}, its messages {at_least}{counted}")
+                write!(f, "the thread counts {kept}, its messages {counted}")
             }
             Self::ParentMissing(parent) => write!(f, "it is a fork of {parent}, which is not there"),
             Self::ForkBeyond { parent, fork, step } => {

@@ -39,7 +39,8 @@ const LINEAGE: &str = "WITH RECURSIVE lineage (id, origin, parent, fork_step, la
         SELECT id, origin, parent, fork_step, 9223372036854775807, 0 FROM threads WHERE id = ? \
         UNION ALL SELECT threads.id, threads.origin, threads.parent, threads.fork_step, \
             min(lineage.last, lineage.fork_step), distance + 1 \
-        FROM lineage JOIN threads ON threads.name = lineage.parent WHERE lineage.origin = 'fork') \
+        FROM lineage JOIN threads ON threads.name = lineage.parent WHERE lineage.origin = 'fork' \
+            AND NOT EXISTS (SELECT 1 FROM pruned WHERE pruned.thread = lineage.id)) \
     SELECT id, last FROM lineage ORDER BY distance";
 
 const PAGE: &str = "SELECT step, place, body FROM messages WHERE thread = ? AND (step, place) > (?, ?) AND step <= ? \

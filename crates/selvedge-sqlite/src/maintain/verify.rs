@@ -38,7 +38,7 @@ const ORPHANS: &str = "WITH rows (of, thread) AS ( \
         UNION ALL SELECT 'input_ids', thread FROM input_ids UNION ALL SELECT 'calls', thread FROM calls \
         UNION ALL SELECT 'choices', thread FROM choices UNION ALL SELECT 'subscriptions', thread FROM subscriptions \
         UNION ALL SELECT 'oauth', thread FROM oauth UNION ALL SELECT 'views', thread FROM views \
-        UNION ALL SELECT 'blobs', thread FROM blobs) \
+        UNION ALL SELECT 'blobs', thread FROM blobs UNION ALL SELECT 'pruned', thread FROM pruned) \
     SELECT of, thread, count(*) FROM rows WHERE thread NOT IN (SELECT id FROM threads) GROUP BY of, thread";
 
 impl SqliteStore {

@@ -18,12 +18,14 @@ use super::not_found;
 use crate::connection::Value;
 use crate::readers::{Reader, Readers};
 
-/// The thread, the one that it was forked from, and so on; each with the last of its steps that counts.
+/// The thread, the one that it was forked from, and so on; each with the last of its steps that counts. A fork whose
+/// beginning was removed shares nothing any more.
 const LINEAGE: &str = "WITH RECURSIVE lineage (id, origin, parent, fork_step, last, distance) AS ( \
         SELECT id, origin, parent, fork_step, ?, 0 FROM threads WHERE name = ? \
         UNION ALL SELECT threads.id, threads.origin, threads.parent, threads.fork_step, \
             min(lineage.last, lineage.fork_step), distance + 1 \
-        FROM lineage JOIN threads ON threads.name = lineage.parent WHERE lineage.origin = 'fork') \
+        FROM lineage JOIN threads ON threads.name = lineage.parent WHERE lineage.origin = 'fork' \
+            AND NOT EXISTS (SELECT 1 FROM pruned WHERE pruned.thread = lineage.id)) \
     SELECT id, last FROM lineage ORDER BY distance";
 
 /// Some turns of a thread, newest first: step and bytes of each.

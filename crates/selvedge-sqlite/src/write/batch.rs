@@ -189,12 +189,17 @@ impl<'a> Batch<'a> {
     }
 
     fn fork(&mut self, parent: &ThreadId, step: Step, thread: &ThreadId, at: Timestamp) -> Result<(), StoreError> {
-        let reached = self.thread(parent)?.step;
+        let found = self.thread(parent)?;
+        let (reached, removed) = (found.step, found.removed);
         if self.threads.contains_key(thread.as_str()) {
             return Err(exists(thread));
         }
         if step > reached {
             let message = format!("thread {parent:?} is at step {reached} and cannot be forked at step {step}");
+            return Err(StoreError::new(StoreErrorKind::Invalid, message));
+        }
+        if let Some(removed) = removed.filter(|removed| step < *removed) {
+            let message = format!("the beginning of thread {parent:?}, up to step {removed}, was removed");
             return Err(StoreError::new(StoreErrorKind::Invalid, message));
         }
         self.create(thread, Origin::Fork { parent: parent.clone(), step }, at);
@@ -203,7 +208,7 @@ impl<'a> Batch<'a> {
 }
 
 /// Refuses to take a thread from an owner that lives.
-pub(super) fn check_dead(owners: &Owners, thread: &ThreadId, owner: &str) -> Result<(), StoreError> {
+pub(crate) fn check_dead(owners: &Owners, thread: &ThreadId, owner: &str) -> Result<(), StoreError> {
     match owners.is_alive(owner) {
         Ok(false) => Ok(()),
         Ok(true) => {

@@ -11,13 +11,16 @@ use crate::owners::Owners;
 
 const BEGIN: &str = "BEGIN IMMEDIATE; \
     SELECT id, owner FROM threads WHERE name = ?; \
-    SELECT name FROM threads WHERE origin = 'fork' AND parent = ? ORDER BY name LIMIT 10";
+    SELECT name FROM threads WHERE origin = 'fork' AND parent = ? \
+        AND NOT EXISTS (SELECT 1 FROM pruned WHERE pruned.thread = threads.id) ORDER BY name LIMIT 10";
 
-const END: &str = "DELETE FROM messages WHERE thread = ?; DELETE FROM inbox WHERE thread = ?; \
+/// All that is kept of a thread, each statement with its number.
+pub(crate) const DELETE_THREAD: &str = "DELETE FROM messages WHERE thread = ?; DELETE FROM inbox WHERE thread = ?; \
     DELETE FROM input_ids WHERE thread = ?; DELETE FROM calls WHERE thread = ?; \
     DELETE FROM choices WHERE thread = ?; DELETE FROM subscriptions WHERE thread = ?; \
     DELETE FROM oauth WHERE thread = ?; DELETE FROM views WHERE thread = ?; \
-    DELETE FROM blobs WHERE thread = ?; DELETE FROM threads WHERE id = ?; COMMIT";
+    DELETE FROM blobs WHERE thread = ?; DELETE FROM pruned WHERE thread = ?; \
+    DELETE FROM threads WHERE id = ?";
 
 /// Deletes a thread, or says why not. The outer error is one of the database.
 pub(super) async fn delete(
@@ -37,7 +40,8 @@ pub(super) async fn delete(
     let forks = forks.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
     match check(owners, thread, found, &forks) {
         Ok(id) => {
-            run(connection, END, arguments([(); 10].map(|()| Value::Integer(id)))?).await?;
+            run(connection, DELETE_THREAD, arguments([(); 11].map(|()| Value::Integer(id)))?).await?;
+            run_once(connection, "COMMIT").await?;
             Ok(Ok(()))
         }
         Err(refused) => {

@@ -14,6 +14,8 @@ mod statements;
 mod thread;
 mod writer;
 
+pub(crate) use batch::check_dead;
+pub(crate) use delete::DELETE_THREAD;
 pub(crate) use op::{Accept, Answer, Op, Sync};
 pub(crate) use repair::Remedy;
 pub(crate) use writer::{Counters, Writer};

@@ -6,10 +6,10 @@ use selvedge_store::{Epoch, Origin, StoreError, StoreErrorKind, SyncToken};
 use super::op::number;
 use super::row::{Row, Rows};
 
-/// A thread's row as it is read: its name, the numbers of [`Thread`] in order, its tokens, its owner; and whether it has
-/// choices, and sign-ins.
+/// A thread's row as it is read: its name, the numbers of [`Thread`] in order, its tokens, its owner; whether it has
+/// choices (1) and sign-ins (2); and the last step that was removed.
 pub(super) type ReadThread =
-    (String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, Option<String>, u8, u8);
+    (String, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, Option<String>, u8, Option<i64>);
 
 #[derive(Debug)]
 pub(super) struct Thread {
@@ -22,6 +22,8 @@ pub(super) struct Thread {
     pub(super) last_seq: u64,
     pub(super) updated_at: Timestamp,
     usage: Usage,
+    /// The last step whose messages were removed.
+    pub(super) removed: Option<Step>,
     /// Whether the database has choices of it.
     pub(super) has_choices: bool,
     /// Whether the database has sign-ins of it.
@@ -47,7 +49,7 @@ impl Thread {
     pub(super) fn read(row: ReadThread) -> (String, Self) {
         let (name, id, step, committed, epoch, token, last_seq, updated_at, input, output, read, write, reasoning, ..) =
             row;
-        let (.., owner, choices, oauth) = row;
+        let (.., owner, beside, removed) = row;
         let usage = Usage {
             input: input.cast_unsigned(),
             output: output.cast_unsigned(),
@@ -65,8 +67,9 @@ impl Thread {
             last_seq: last_seq.cast_unsigned(),
             updated_at: Timestamp(updated_at),
             usage,
-            has_choices: choices != 0,
-            has_oauth: oauth != 0,
+            removed: removed.map(i64::cast_unsigned),
+            has_choices: beside & 1 != 0,
+            has_oauth: beside & 2 != 0,
             state: State::Unchanged,
         };
         (name, thread)
@@ -88,6 +91,7 @@ impl Thread {
             last_seq: 0,
             updated_at: created_at,
             usage: Usage::default(),
+            removed: None,
             has_choices: false,
             has_oauth: false,
             state: State::New { name, origin, created_at },

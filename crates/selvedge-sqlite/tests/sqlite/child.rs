@@ -51,8 +51,11 @@ fn plays_its_part() {
     });
 }
 
-/// How many turns or rounds a child does.
+/// How many turns a child does on a thread of its own.
 pub(crate) const ROUNDS: u64 = 100;
+
+/// How many a child does on a thread that it shares with another.
+pub(crate) const SHARED_ROUNDS: u64 = 500;
 
 /// Claims the thread `name` and keeps it until it is killed.
 async fn hold(store: &SqliteStore, name: &str) {
@@ -78,7 +81,7 @@ async fn compete(store: &SqliteStore, name: &str) {
     let owner = store.register(name).await.unwrap();
     let thread = "shared".into();
     let mut round = 0;
-    while round < ROUNDS {
+    while round < SHARED_ROUNDS {
         let epoch = match store.claim(&thread, &owner).await {
             Ok(epoch) => epoch,
             Err(error) if error.kind() == StoreErrorKind::Owned => {

@@ -7,7 +7,7 @@ use selvedge_store::{ConversationStore, StoreErrorKind};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
 
-use crate::child::{self, ROUNDS};
+use crate::child::{self, ROUNDS, SHARED_ROUNDS};
 use crate::folder::Folder;
 use crate::work::{Driver, accept, texts};
 
@@ -63,10 +63,10 @@ async fn s28_two_processes_take_turns_on_one_thread() {
     }
     let found = texts(&store, "shared").await;
     let steps: Vec<u64> = found.iter().map(|(step, _)| *step).collect();
-    assert_eq!(steps, (1..=2 * ROUNDS).collect::<Vec<_>>());
+    assert_eq!(steps, (1..=2 * SHARED_ROUNDS).collect::<Vec<_>>());
     for name in ["one", "two"] {
         let theirs = found.iter().map(|(_, text)| text.clone()).filter(|text| text.starts_with(name));
-        let expected: Vec<String> = (0..ROUNDS).map(|round| format!("{name} {round}")).collect();
+        let expected: Vec<String> = (0..SHARED_ROUNDS).map(|round| format!("{name} {round}")).collect();
         assert_eq!(theirs.collect::<Vec<_>>(), expected);
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use selvedge_event::{
     Arguments, ChoiceEnd, ChoiceResolution, OAuthNotice, Subscription, Timestamp, Usage, UserChoice, View,
 };
-use selvedge_sqlite::SqliteStore;
+use selvedge_sqlite::{Keep, Prune, SqliteStore};
 use selvedge_store::{
     Changes, ConversationStore, Origin, PlannedCall, Spawn, StoreErrorKind, ThreadsAfter, ToolDelivery,
 };
@@ -16,7 +16,7 @@ use crate::folder::Folder;
 use crate::work::{Driver, accept, input, texts};
 
 /// One database of each schema that was ever released.
-const FIXTURES: [&str; 1] = ["v1.db"];
+const FIXTURES: [&str; 2] = ["v1.db", "v2.db"];
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -57,7 +57,7 @@ async fn a_newer_schema_is_refused_with_both_versions() {
     SqliteStore::open(folder.database()).await.unwrap().close().await;
     execute(&folder.database(), "PRAGMA user_version = 7").await;
     let message = refused(&folder.database()).await;
-    assert!(message.contains("schema version 7") && message.contains("up to 1"), "{message}");
+    assert!(message.contains("schema version 7") && message.contains("up to 2"), "{message}");
     let beside = std::fs::read_dir(folder.database().parent().unwrap()).unwrap();
     let names: Vec<_> = beside.map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["threads.db"], "no trace");
@@ -102,6 +102,9 @@ async fn s85_every_schema_opens_and_becomes_the_newest() {
         let folder = Folder::new();
         std::fs::copy(fixture(name), folder.database()).unwrap();
         let store = SqliteStore::open(folder.database()).await.unwrap();
+        if name != "v1.db" {
+            check_more(&store).await;
+        }
         check(&store).await;
         store.close().await;
         assert_eq!(form(&folder.database()).await, form(&fresh.database()).await, "{name}");
@@ -130,6 +133,32 @@ async fn check(store: &SqliteStore) {
     driver.sync("three", Changes { settled: vec!["a".into()], ..Changes::default() }).await.unwrap();
     assert_eq!(store.load(&"t".into()).await.unwrap().choices, []);
     assert_eq!(texts(store, "t").await.len(), 3);
+}
+
+/// What schema 2 has more: a thread whose beginning was removed.
+async fn fill_more(store: &SqliteStore) {
+    fill(store).await;
+    let mut driver = Driver::new(store, "cut").await;
+    for text in ["one", "two", "three"] {
+        driver.sync(text, Changes::default()).await.unwrap();
+    }
+    store.release(&"cut".into(), driver.epoch).await.unwrap();
+    store.prune(&prune_turns("cut")).await.unwrap();
+}
+
+fn prune_turns(thread: &str) -> Prune {
+    let (keep, at) = (Keep::Newest(2), Timestamp(7_000));
+    Prune { whole_threads: false, keep, thread: Some(thread.into()), at, dry_run: false }
+}
+
+/// What [`fill_more`] has written is there. What it leaves is what [`fill`] has written.
+async fn check_more(store: &SqliteStore) {
+    let page = store.history(&"cut".into(), None, u64::MAX).await.unwrap();
+    assert_eq!(page.turns.iter().map(|turn| turn.step).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(page.turns[0].messages[0].kind(), "compaction");
+    let early = store.fork(&"cut".into(), 0, &"x".into(), Timestamp(0)).await.unwrap_err();
+    assert_eq!(early.kind(), StoreErrorKind::Invalid, "{early}");
+    store.delete(&"cut".into()).await.unwrap();
 }
 
 /// Something in every table.
@@ -170,7 +199,7 @@ async fn fill(store: &SqliteStore) {
 async fn write_the_fixture() {
     let folder = Folder::new();
     let store = SqliteStore::open(folder.database()).await.unwrap();
-    fill(&store).await;
+    fill_more(&store).await;
     store.close().await;
     let path = fixture(FIXTURES[FIXTURES.len() - 1]);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -181,6 +210,7 @@ async fn write_the_fixture() {
 async fn what_is_written_for_a_fixture_can_be_checked() {
     let folder = Folder::new();
     let store = SqliteStore::open(folder.database()).await.unwrap();
-    fill(&store).await;
+    fill_more(&store).await;
+    check_more(&store).await;
     check(&store).await;
 }

@@ -123,7 +123,7 @@ async fn ids_that_are_forgotten_are_known_again() {
 async fn usage_that_is_not_the_sum_is_counted_again() {
     let kept = selvedge_event::Usage { input: 1, ..healthy::usage() + healthy::usage() + healthy::usage() };
     let counted = selvedge_event::Usage { input: 9, ..kept };
-    let problem = Problem::Usage { kept, counted, pruned: false };
+    let problem = Problem::Usage { kept, counted };
     let (_folder, store) = check("UPDATE threads SET input_tokens = 1 WHERE name = 't'", &[at("t", problem)]).await;
     assert_eq!(store.load(&"t".into()).await.unwrap().usage, counted);
 }
@@ -173,7 +173,7 @@ async fn what_cannot_be_put_right_is_left() {
         )
     };
     let usage = |messages: u64| (0..messages).fold(selvedge_event::Usage::default(), |sum, _| sum + healthy::usage());
-    let miscounted = |kept, counted| Problem::Usage { kept: usage(kept), counted: usage(counted), pruned: false };
+    let miscounted = |kept, counted| Problem::Usage { kept: usage(kept), counted: usage(counted) };
     // A call's message, with the result behind it in the same turn.
     let sql = format!("DELETE FROM messages WHERE {}", message(1, 1));
     check(&sql, &[at("t", Problem::ResultWithoutCall("a".into())), at("t", miscounted(3, 2))]).await;

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Text;
+use crate::flat::FlatContent;
 
 /// A piece of a tool's result, as the model reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case", try_from = "FlatContent")]
 pub enum Content {
     /// Plain text.
     Text {

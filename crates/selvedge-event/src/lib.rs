@@ -21,6 +21,7 @@
 mod choice;
 mod display;
 mod event;
+mod flat;
 mod id;
 mod input;
 mod log;

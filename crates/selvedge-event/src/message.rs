@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::flat::{FlatAssistant, FlatBlock};
 use crate::{CallId, Content, DisplaySegment, InputId, Step, Text, Timestamp, Usage};
 
 /// The messages that one step appended, in order.
@@ -44,6 +45,24 @@ impl Message {
             Self::Compaction(_) => "compaction",
         }
     }
+
+    /// Bytes of its text, what a provider wants to see again verbatim included: what grows. Ids, tags and numbers are not
+    /// counted.
+    pub fn text_bytes(&self) -> usize {
+        match self {
+            Self::User(user) => user.text.len(),
+            Self::Assistant(assistant) => {
+                let failure = match &assistant.outcome {
+                    Outcome::Failed { message, .. } => message.len(),
+                    _ => 0,
+                };
+                failure + assistant.blocks.iter().map(Block::text_bytes).sum::<usize>()
+            }
+            Self::ToolResult(result) => result.text_bytes(),
+            Self::SubscriptionEvent(event) => event.text.len() + event.arguments.raw().len(),
+            Self::Compaction(compaction) => compaction.summary.len(),
+        }
+    }
 }
 
 /// What the user wrote.
@@ -57,6 +76,7 @@ pub struct UserMessage {
 
 /// What the model answered in one step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "FlatAssistant")]
 pub struct AssistantMessage {
     /// The attempt that succeeded, from 1, or the last one that failed.
     pub attempt: u32,
@@ -94,7 +114,7 @@ pub struct ModelRef {
 
 /// A piece of a model's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case", try_from = "FlatBlock")]
 pub enum Block {
     /// Prose; never blank.
     Text {
@@ -116,6 +136,16 @@ pub enum Block {
     },
     /// A tool call.
     ToolCall(Arc<ToolCall>),
+}
+
+impl Block {
+    fn text_bytes(&self) -> usize {
+        let optional = |text: &Option<Text>| text.as_ref().map_or(0, |text| text.len());
+        match self {
+            Self::Text { text, native } | Self::Reasoning { text, native, .. } => text.len() + optional(native),
+            Self::ToolCall(call) => call.arguments.raw().len() + optional(&call.display_as) + optional(&call.native),
+        }
+    }
 }
 
 /// A call that the model made.
@@ -230,6 +260,19 @@ impl ToolResult {
     /// A result of plain text.
     pub fn text(call_id: CallId, status: ToolStatus, text: impl Into<Text>) -> Self {
         Self { call_id, status, content: [Content::Text { text: text.into() }].into(), display: [].into(), blob: None }
+    }
+
+    fn text_bytes(&self) -> usize {
+        let content = self.content.iter().map(|content| match content {
+            Content::Text { text } => text.len(),
+            Content::Image { data, .. } => data.len(),
+        });
+        let display = self.display.iter().map(|segment| match segment {
+            DisplaySegment::Text(text) => text.len(),
+            DisplaySegment::Diff { path, patch } => path.len() + patch.len(),
+            DisplaySegment::Image { data, .. } => data.len(),
+        });
+        content.chain(display).sum()
     }
 
     /// The text parts of the content, joined by newlines.

@@ -20,10 +20,10 @@ pub struct ReplaySnapshot {
     pub step: Step,
     /// The newest step that is known to be committed: `step`, or the one before it while the barrier is under way.
     pub committed: Step,
-    /// The synced turns, oldest first; all of them, or the latest page.
+    /// The synced turns, oldest first; all of them, or the latest page: whole turns, the newest among them.
     pub history: History,
-    /// Where older turns begin to be missing from `history`: ask the store for the page before this step.
-    /// `None` if `history` goes back to the beginning.
+    /// Where older turns begin to be missing from `history`: ask the store for the page before this step. Everything of
+    /// this step and later ones is here. `None` if `history` goes back to the beginning.
     pub older: Option<Step>,
     /// What the running step has shown so far; `None` between steps.
     pub partial: Option<PartialTurn>,
@@ -35,7 +35,7 @@ pub struct ReplaySnapshot {
     pub oauth: Vec<OAuthNotice>,
     /// The latest view of each type.
     pub views: Vec<View>,
-    /// Tokens of all synced steps.
+    /// Tokens of all synced steps, those before `older` among them (a fork's own begin at its fork).
     pub usage: Usage,
 }
 

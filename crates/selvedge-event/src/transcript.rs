@@ -1,7 +1,9 @@
 //! The transcript: what a viewer shows, folded from a snapshot and the events after it.
 //!
 //! A pure reducer. It promises the attach law: for every moment k of a run, the snapshot at k folded with the events
-//! after k equals the fold of all events, and equals the fold of the final history; the same items, order and ids.
+//! after k equals the fold of all events, and equals the fold of the final history; the same items, order and ids. Of a
+//! snapshot that holds only the latest page, the items are those of the page's steps and later ones; everything else is
+//! the whole.
 
 use std::sync::Arc;
 
@@ -115,6 +117,8 @@ impl Transcript {
         for turn in snapshot.history.iter() {
             replay::turn(turn).iter().for_each(|event| transcript.apply(event));
         }
+        // Completions that are not on the page have been paid for all the same.
+        transcript.usage = snapshot.usage;
         if let Some(partial) = &snapshot.partial {
             transcript.enter(partial.step);
             partial.events().iter().for_each(|event| transcript.apply(event));
@@ -150,7 +154,7 @@ impl Transcript {
         &self.views
     }
 
-    /// Tokens of all finished completions shown.
+    /// Tokens of all finished completions, also of those that are not on the page that is shown.
     pub fn usage(&self) -> Usage {
         self.usage
     }

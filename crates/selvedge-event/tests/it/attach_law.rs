@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 use selvedge_event::{
-    AgentEvent, Arguments, AssistantMessage, Block, CallId, CompactionSummary, Discard, FailureKind, Message, ModelRef,
-    Outcome, PartialTurn, ReplaySnapshot, Step, Text, Timestamp, ToolCall, ToolResult, ToolStatus, Transcript,
-    TurnRecord, Usage, UserMessage, replay,
+    AgentEvent, Arguments, AssistantMessage, Block, CallId, CompactionSummary, Discard, FailureKind, Item, Message,
+    ModelRef, Outcome, PartialTurn, ReplaySnapshot, Step, Text, Timestamp, ToolCall, ToolResult, ToolStatus,
+    Transcript, TurnRecord, Usage, UserMessage, replay,
 };
 
 proptest! {
@@ -37,6 +37,17 @@ proptest! {
                 live.apply(event);
                 prop_assert_eq!(shown(&own), shown(&live), "from the snapshot after {} events on", at);
             }
+            for turns in 1..snapshot.history.len() {
+                let (page, first) = paged(snapshot, turns);
+                let mut own = Transcript::from_snapshot(&page);
+                let mut live = fold(Transcript::default(), &thread.events[..*at]);
+                prop_assert_eq!(shown(&own), shown_since(&live, first), "{} turns after {} events", turns, at);
+                for event in &thread.events[*at..] {
+                    own.apply(event);
+                    live.apply(event);
+                    prop_assert_eq!(shown(&own), shown_since(&live, first), "{} turns, from {} events on", turns, at);
+                }
+            }
         }
     }
 }
@@ -49,8 +60,24 @@ fn fold(transcript: Transcript, events: &[AgentEvent]) -> Transcript {
 }
 
 /// Everything that a viewer sees.
-fn shown(transcript: &Transcript) -> impl PartialEq + std::fmt::Debug {
-    (transcript.items().to_vec(), transcript.completion(), transcript.usage())
+type Shown = (Vec<Item>, Option<(Step, u32)>, Usage);
+
+fn shown(transcript: &Transcript) -> Shown {
+    shown_since(transcript, 0)
+}
+
+/// Everything that a viewer sees whose page begins with a step.
+fn shown_since(transcript: &Transcript, first: Step) -> Shown {
+    let items = transcript.items().iter().filter(|item| item.id.step >= first).cloned();
+    (items.collect(), transcript.completion(), transcript.usage())
+}
+
+/// A snapshot with only the newest turns of its history, and the first step of these.
+fn paged(snapshot: &ReplaySnapshot, turns: usize) -> (ReplaySnapshot, Step) {
+    let newest: Vec<_> = snapshot.history.iter_newest_first().take(turns).cloned().collect();
+    let first = newest.last().map_or(0, |turn| turn.step);
+    let history = newest.into_iter().rev().collect();
+    (ReplaySnapshot { history, older: Some(first), ..snapshot.clone() }, first)
 }
 
 /// What a step is to do.
@@ -170,6 +197,11 @@ impl Thread {
         }
         let record = TurnRecord { step, at: Timestamp(0), messages };
         self.now.step = step;
+        for message in &record.messages {
+            if let Message::Assistant(assistant) = message {
+                self.now.usage += assistant.usage;
+            }
+        }
         self.now.history.push(record.clone().into());
         self.note();
         if turn.resumed {

@@ -18,13 +18,15 @@
 mod event;
 mod projection;
 mod provider;
+mod reach;
 mod request;
 mod scripted;
 mod validate;
 
 pub use event::{ModelError, ModelEvent, StopReason};
-pub use projection::{Projector, RESERVED_EVENT_TOOL, wants_answer};
+pub use projection::{Projector, RESERVED_EVENT_TOOL, answer_wanted};
 pub use provider::{ModelProvider, ModelStream};
-pub use request::{AnsweredCall, Context, ContextEntry, ModelRequest, RequestMessage, ToolSchema};
+pub use reach::Reach;
+pub use request::{AnsweredCall, Context, ModelRequest, RequestMessage, ToolSchema};
 pub use scripted::{Gate, Reply, ScriptedModel};
 pub use validate::{Violation, validate};

@@ -52,7 +52,7 @@ impl Projector {
         // A result whose call is in a damaged record reaches no model, so it calls for no answer either.
         let is_stray = |result: &ToolResult| !self.open_calls().any(|call| *call == result.call_id);
         if !matches!(message, Message::ToolResult(result) if is_stray(result)) {
-            self.wants_answer = wants_answer(self.wants_answer, message);
+            self.wants_answer = answer_wanted(message).unwrap_or(self.wants_answer);
         }
         match message {
             Message::User(user) => self.add(RequestMessage::User(user.text.clone())),
@@ -178,15 +178,15 @@ impl Projector {
     }
 }
 
-/// Whether a history calls for an answer of the model once `message` has been appended to it, if it did `before` that.
-pub fn wants_answer(before: bool, message: &Message) -> bool {
+/// Whether a message calls for an answer of the model, or is one; `None` where that is as it was before it.
+pub fn answer_wanted(message: &Message) -> Option<bool> {
     match message {
-        Message::User(_) | Message::SubscriptionEvent(_) => true,
-        Message::Assistant(_) => false,
+        Message::User(_) | Message::SubscriptionEvent(_) => Some(true),
+        Message::Assistant(_) => Some(false),
         Message::ToolResult(result) => {
-            before || !matches!(result.status, ToolStatus::Interrupted | ToolStatus::NotExecuted)
+            (!matches!(result.status, ToolStatus::Interrupted | ToolStatus::NotExecuted)).then_some(true)
         }
-        Message::Compaction(_) => before,
+        Message::Compaction(_) => None,
     }
 }
 

@@ -37,78 +37,106 @@ pub struct ToolSchema {
     pub parameters: Text,
 }
 
+/// How many messages are kept encoded as one piece of bytes.
+const STRETCH: usize = 32;
+
 /// The conversation of a request, oldest first. Cloning it copies nothing; it only grows at its end.
+///
+/// It keeps its encoded bytes, so that a long conversation costs a request little more than their copying: see
+/// [`encoded`](Self::encoded).
 #[derive(Debug, Clone, Default)]
-pub struct Context(pub(crate) SharedLog<Arc<ContextEntry>>);
+pub struct Context {
+    stretches: SharedLog<Arc<Stretch>>,
+    /// The newest messages, fewer than make a stretch.
+    tail: Arc<Vec<Arc<Newest>>>,
+}
+
+/// So many messages, and the place of their bytes.
+#[derive(Debug)]
+struct Stretch {
+    messages: Vec<Arc<RequestMessage>>,
+    encoded: Encoded,
+}
+
+/// A message that is not yet part of a stretch, and the place of its bytes.
+#[derive(Debug)]
+struct Newest {
+    message: Arc<RequestMessage>,
+    encoded: Encoded,
+}
+
+/// Bytes in a wire protocol, and its name.
+type Encoded = OnceLock<(Text, Arc<[u8]>)>;
 
 impl Context {
     /// A conversation of one user text.
     pub fn from_user_text(text: impl Into<Text>) -> Self {
-        Self([Arc::new(ContextEntry::new(RequestMessage::User(text.into())))].into_iter().collect())
+        [RequestMessage::User(text.into())].into_iter().collect()
     }
 
     /// The messages, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &ContextEntry> {
-        self.0.iter().map(AsRef::as_ref)
+    pub fn iter(&self) -> impl Iterator<Item = &RequestMessage> {
+        let old = self.stretches.iter().flat_map(|stretch| &stretch.messages);
+        old.chain(self.tail.iter().map(|newest| &newest.message)).map(AsRef::as_ref)
     }
 
     /// How many messages it has.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.stretches.len() * STRETCH + self.tail.len()
     }
 
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.stretches.is_empty() && self.tail.is_empty()
     }
 
     /// The newest message.
     pub fn last(&self) -> Option<&RequestMessage> {
-        self.0.last().map(|entry| &entry.message)
+        let newest = self.tail.last().map(|newest| &newest.message);
+        newest.or_else(|| self.stretches.last()?.messages.last()).map(AsRef::as_ref)
+    }
+
+    /// The messages as JSON, oldest first, in pieces: each is one message or several, with a comma between any two. A
+    /// message is encoded once and kept, in the first format that asks.
+    ///
+    /// `format` names the protocol and whatever else the bytes depend on beside the message.
+    pub fn encoded(&self, format: &Text, encode: impl Fn(&RequestMessage) -> Vec<u8>) -> Vec<Arc<[u8]>> {
+        let mut pieces = Vec::with_capacity(self.stretches.len() + self.tail.len());
+        pieces.extend(self.stretches.iter().map(|stretch| {
+            kept(&stretch.encoded, format, || {
+                let messages: Vec<Vec<u8>> = stretch.messages.iter().map(|message| encode(message)).collect();
+                messages.join(&b',').into()
+            })
+        }));
+        pieces.extend(self.tail.iter().map(|newest| kept(&newest.encoded, format, || encode(&newest.message).into())));
+        pieces
     }
 
     pub(crate) fn push(&mut self, message: RequestMessage) {
-        self.0.push(Arc::new(ContextEntry::new(message)));
+        let tail = Arc::make_mut(&mut self.tail);
+        tail.push(Arc::new(Newest { message: Arc::new(message), encoded: OnceLock::new() }));
+        if tail.len() == STRETCH {
+            // Its bytes are made anew, together, when it is next asked for: once in so many messages, and kept once.
+            let messages = tail.drain(..).map(|newest| newest.message.clone()).collect();
+            self.stretches.push(Arc::new(Stretch { messages, encoded: OnceLock::new() }));
+        }
+    }
+}
+
+/// Bytes as they are kept, or made now. Another format's may be there already; then these are made anew each time.
+fn kept(place: &Encoded, format: &Text, encode: impl FnOnce() -> Arc<[u8]>) -> Arc<[u8]> {
+    match place.get() {
+        None => place.get_or_init(|| (format.clone(), encode())).1.clone(),
+        Some((known, bytes)) if known == format => bytes.clone(),
+        Some(_) => encode(),
     }
 }
 
 impl FromIterator<RequestMessage> for Context {
     fn from_iter<I: IntoIterator<Item = RequestMessage>>(messages: I) -> Self {
-        Self(messages.into_iter().map(|message| Arc::new(ContextEntry::new(message))).collect())
-    }
-}
-
-/// A message of a request, with the place where its encoded bytes are kept.
-#[derive(Debug)]
-pub struct ContextEntry {
-    message: RequestMessage,
-    encoded: OnceLock<(Text, Arc<[u8]>)>,
-}
-
-impl ContextEntry {
-    fn new(message: RequestMessage) -> Self {
-        Self { message, encoded: OnceLock::new() }
-    }
-
-    /// The message.
-    pub fn message(&self) -> &RequestMessage {
-        &self.message
-    }
-
-    /// The message in a wire protocol's bytes, encoded once and kept: a long conversation costs a request only the
-    /// copying of its bytes. `format` names the protocol and whatever else the bytes depend on beside the message.
-    pub fn encoded(&self, format: &Text, encode: impl FnOnce(&RequestMessage) -> Vec<u8>) -> Arc<[u8]> {
-        if let Some((known, bytes)) = self.encoded.get()
-            && known == format
-        {
-            return bytes.clone();
-        }
-        let bytes: Arc<[u8]> = encode(&self.message).into();
-        // Another format's bytes may be there already; then these are made anew each time.
-        if self.encoded.set((format.clone(), bytes.clone())).is_err() {
-            return bytes;
-        }
-        bytes
+        let mut context = Self::default();
+        messages.into_iter().for_each(|message| context.push(message));
+        context
     }
 }
 

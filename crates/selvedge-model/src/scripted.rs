@@ -124,8 +124,8 @@ impl ScriptedModel {
 /// Oracle V: the public rules, and reasoning as it was streamed.
 fn check(request: &ModelRequest, streamed: &[Text]) -> Result<(), String> {
     validate(request).map_err(|violation| violation.to_string())?;
-    for entry in request.context.iter() {
-        let RequestMessage::Assistant { blocks, .. } = entry.message() else { continue };
+    for message in request.context.iter() {
+        let RequestMessage::Assistant { blocks, .. } = message else { continue };
         for block in blocks {
             if let Block::Reasoning { native: Some(native), .. } = block
                 && !streamed.is_empty()

@@ -26,10 +26,10 @@ pub fn validate(request: &ModelRequest) -> Result<(), Violation> {
     let mut seen = HashSet::new();
     let mut expected: Vec<CallId> = Vec::new();
     let mut count = 0;
-    for (index, entry) in request.context.iter().enumerate() {
+    for (index, message) in request.context.iter().enumerate() {
         count += 1;
         let broken = |rule: String| Violation { index, rule };
-        match entry.message() {
+        match message {
             RequestMessage::ToolResults(results) => results_answer(results, &expected).map_err(broken)?,
             _ if !expected.is_empty() => return Err(broken(format!("the calls {expected:?} have no results"))),
             RequestMessage::User(text) if text.trim().is_empty() => {
@@ -42,7 +42,7 @@ pub fn validate(request: &ModelRequest) -> Result<(), Violation> {
                 blocks_are_sendable(blocks, own, &mut seen).map_err(broken)?;
             }
         }
-        expected = calls_of(entry.message());
+        expected = calls_of(message);
     }
     let end = |rule: &str| Violation { index: count, rule: rule.into() };
     match request.context.last() {

@@ -59,7 +59,7 @@ impl Script {
 
     /// Words, for want of tokens.
     fn count(mut self, request: &ModelRequest) -> Self {
-        let input: usize = request.context.iter().map(|entry| words(entry.message())).sum();
+        let input: usize = request.context.iter().map(words).sum();
         let usage = Usage { input: input as u64, output: self.events.len() as u64, ..Usage::default() };
         self.events.push(Ok(ModelEvent::Usage(usage)));
         self
@@ -68,7 +68,7 @@ impl Script {
 
 /// The answer to a request.
 pub(super) fn answer(request: &ModelRequest) -> Script {
-    let users = request.context.iter().filter(|entry| matches!(entry.message(), RequestMessage::User(_))).count();
+    let users = request.context.iter().filter(|message| matches!(message, RequestMessage::User(_))).count();
     let script = match request.context.last() {
         Some(RequestMessage::User(text)) if users == 1 => begin_tour(text),
         Some(RequestMessage::User(text)) => to_words(&text.to_lowercase()),

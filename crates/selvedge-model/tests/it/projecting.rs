@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use selvedge_event::{Block, CallId, CompactionSummary, Message, ToolStatus};
-use selvedge_model::{ModelRequest, Projector, RequestMessage, validate};
+use selvedge_model::{ModelRequest, Projector, Reach, RequestMessage, validate};
 
 use crate::histories::{Said, assistant, history, model, result, user};
 
@@ -18,7 +18,7 @@ fn project(name: &str, messages: &[Message]) -> Projector {
 }
 
 fn context(projector: &Projector) -> Vec<RequestMessage> {
-    projector.context().iter().map(|entry| entry.message().clone()).collect()
+    projector.context().iter().cloned().collect()
 }
 
 /// Whether a thread would ask the model now.
@@ -65,7 +65,7 @@ proptest! {
         let compacted = messages[cut..].iter().any(|message| matches!(message, Message::Compaction(_)));
         if !compacted {
             prop_assert_eq!(&context(&resumed)[..kept.len()], &kept[..]);
-            // The same entries, so that their encoded bytes are kept.
+            // The same messages, so that their encoded bytes are kept.
             for (old, new) in before.context().iter().zip(resumed.context().iter()) {
                 prop_assert!(std::ptr::eq(old, new));
             }
@@ -86,6 +86,19 @@ proptest! {
         prop_assert!(is_asked(&projector) && is_sendable(&projector), "after the next text");
     }
 
+    /// S80: the part of a history that a request reaches back to projects as the whole does, at every point.
+    #[test]
+    fn a_request_needs_no_more_than_its_reach(messages in history()) {
+        for end in 0..=messages.len() {
+            let messages = &messages[..end];
+            let whole = project("one", messages);
+            let part = project("one", &messages[reach(messages, &whole)..]);
+            prop_assert_eq!(context(&part), context(&whole), "after message {}", end);
+            prop_assert_eq!(part.wants_answer(), whole.wants_answer());
+            prop_assert!(part.open_calls().eq(whole.open_calls()));
+        }
+    }
+
     /// S72: a compaction at every index, also with calls open, and their results after it.
     #[test]
     fn a_compaction_anywhere_is_sendable(messages in history()) {
@@ -101,6 +114,36 @@ proptest! {
             }
         }
     }
+}
+
+/// Where a request reaches back to.
+fn reach(messages: &[Message], projector: &Projector) -> usize {
+    let mut reach = Reach::new(projector.open_calls().cloned());
+    let mut place = messages.len();
+    while place > 0 && !reach.is_enough() {
+        place -= 1;
+        reach.look_at(&messages[place]);
+    }
+    place
+}
+
+/// A compaction ends it, unless something from before it is still needed: a call that was open, or whatever said that
+/// the model is to answer.
+#[test]
+fn a_request_reaches_back_to_the_compaction_and_what_it_left_open() {
+    let asks = |step| Message::Assistant(assistant(step, "one", &[Said::Call { broken: false }]).into());
+    let says = |step| Message::Assistant(assistant(step, "one", &[Said::Text("so")]).into());
+    let compaction = || Message::Compaction(CompactionSummary { summary: "so far".into() }.into());
+    let answers = |step| result(CallId::of(step, 0), ToolStatus::Ok, "42");
+    let check = |messages: &[Message], expected: usize| {
+        assert_eq!(reach(messages, &project("one", messages)), expected, "{messages:#?}");
+    };
+    check(&[user(1), says(2), compaction(), user(3), says(4)], 2);
+    check(&[user(1), asks(2), compaction(), user(3), answers(2)], 1);
+    check(&[user(1), asks(2), compaction(), user(3)], 1);
+    check(&[user(1), says(2), user(3), compaction()], 2);
+    check(&[user(1), says(2), compaction()], 1);
+    check(&[user(1), says(2), user(3)], 0);
 }
 
 /// Two calls at once, the results in each order, texts and a compaction in between: results stand in call order.

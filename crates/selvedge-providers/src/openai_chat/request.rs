@@ -79,11 +79,7 @@ impl Encoder {
         let max_tokens = self.max_tokens_field.as_ref().zip(request.max_output_tokens);
         let max_tokens = max_tokens.map(|(field, most)| format!(",{}:{most}", Value::from(&**field)));
         let system = request.system.as_deref().filter(|text| !text.trim().is_empty()).map(encode_system);
-        let messages: Vec<Arc<[u8]>> = request
-            .context
-            .iter()
-            .map(|entry| entry.encoded(&self.format, |message| encode(message, &self.model, self.replay)))
-            .collect();
+        let messages = request.context.encoded(&self.format, |message| encode(message, &self.model, self.replay));
 
         let mut parts: Vec<&[u8]> = vec![&self.head];
         parts.extend(max_tokens.as_ref().map(|field| field.as_bytes()));
@@ -240,9 +236,7 @@ mod tests {
         let encoder = encoder(&Quirks::compatible(), json!({}));
         let request = request();
         encoder.body(&request).unwrap();
-        for entry in request.context.iter() {
-            entry.encoded(&encoder.format, |_| panic!("encoded again"));
-        }
+        request.context.encoded(&encoder.format, |_| panic!("encoded again"));
     }
 
     #[test]

@@ -227,7 +227,7 @@ pub(crate) fn ask(watcher: &Watcher, expires_in: Option<Duration>) -> impl Tool 
 
 /// A request, a line per message.
 pub(crate) fn outline_of_request(request: &ModelRequest) -> Vec<String> {
-    let lines = request.context.iter().map(|entry| match entry.message() {
+    let lines = request.context.iter().map(|message| match message {
         RequestMessage::User(text) => format!("user: {text}"),
         RequestMessage::Assistant { blocks, .. } => format!("model: {}", outline_of_blocks(blocks)),
         RequestMessage::ToolResults(results) => {

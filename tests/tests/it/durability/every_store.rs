@@ -118,7 +118,7 @@ fn last_text(request: &ModelRequest) -> &str {
 
 /// The provider's own form of all reasoning in a request.
 fn natives(request: &ModelRequest) -> Vec<String> {
-    let blocks = request.context.iter().flat_map(|entry| match entry.message() {
+    let blocks = request.context.iter().flat_map(|message| match message {
         RequestMessage::Assistant { blocks, .. } => blocks.clone(),
         _ => Vec::new(),
     });

@@ -91,7 +91,7 @@ pub(crate) fn results(messages: &[Message]) -> Vec<Arc<ToolResult>> {
 
 /// What the model read as the results of its newest calls.
 pub(crate) fn results_read(request: &ModelRequest) -> Vec<String> {
-    let newest = request.context.iter().filter_map(|entry| match entry.message() {
+    let newest = request.context.iter().filter_map(|message| match message {
         RequestMessage::ToolResults(answered) => Some(answered),
         _ => None,
     });

@@ -34,7 +34,7 @@ fn s94_an_interruption_before_the_barrier() {
             assert_eq!(text_of(&world.shown("t").await), "I pay.|re: stop", "what was streamed is kept");
             let requests = model.requests();
             assert_eq!(requests.len(), 2);
-            let told = requests[1].context.iter().find_map(|entry| match entry.message() {
+            let told = requests[1].context.iter().find_map(|message| match message {
                 RequestMessage::ToolResults(results) => Some(results[0].result.clone()),
                 _ => None,
             });

@@ -27,12 +27,16 @@ fn main() {
     let mut table = Table::default();
     // The resident threads first: their memory is read off the whole process.
     let rows: [Row; 13] = [
+// Memory first: it is read off the whole process.
+    let rows: [Row; 14] = [
         ("resident", resident::waiting_thread),
+        ("idle", resident::idle_threads),
         ("events", memory::events_per_second),
         ("plain", memory::plain_step),
         ("step-length", memory::step_at_length),
         ("assembling", memory::assembling),
         ("attach-length", memory::attach_at_length),
+        ("page", durable::attaching_to_a_page),
         ("durable-1", durable::one_thread),
         ("durable-100", durable::hundred_threads),
         ("cold", durable::cold_thread_fsyncs_and_bytes),

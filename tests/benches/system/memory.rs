@@ -12,9 +12,9 @@ use selvedge::store::{AcceptRequest, Changes, Create, NewInput, SyncRequest, Syn
 use crate::measure::{Stopwatch, Table};
 use crate::wiring::{chunks, limits, made, runtime};
 
-/// Counts events, so that the work cannot be left out.
+/// Counts events, so that the work cannot be left out, and hands out snapshots.
 #[derive(Clone, Default)]
-struct Count(Arc<AtomicUsize>);
+pub(crate) struct Count(Arc<AtomicUsize>);
 
 impl ThreadObserver for Count {
     type SubscribeRequest = std::sync::mpsc::SyncSender<ReplaySnapshot>;
@@ -115,8 +115,8 @@ fn steps_on_resident_threads(steps: u32, chunk_count: usize) -> Duration {
     })
 }
 
-/// A history of as many messages, half of them the model's.
-async fn long_thread(store: &dyn ConversationStore, thread: &str, messages: u64) {
+/// A history of as many messages, half of them the model's, so many in a turn.
+pub(crate) async fn long_thread(store: &dyn ConversationStore, thread: &str, messages: u64, per_turn: u64) {
     let thread = ThreadId::from(thread);
     let model = ModelRef { api: "bench".into(), provider: "bench".into(), model: "bench".into() };
     let input =
@@ -125,19 +125,22 @@ async fn long_thread(store: &dyn ConversationStore, thread: &str, messages: u64)
     store.accept(request).await.unwrap();
     let owner = store.register("bench").await.unwrap();
     let epoch = store.claim(&thread, &owner).await.unwrap();
-    for step in 1..=messages / 2 {
-        let user = UserMessage {
-            input_id: format!("m{step}").into(),
-            text: "a question of forty bytes or so, roughly".into(),
+    for step in 1..=messages / per_turn {
+        let pair = |place: u64| {
+            let user = UserMessage {
+                input_id: format!("m{step}.{place}").into(),
+                text: "a question of forty bytes or so, roughly".into(),
+            };
+            let answer = AssistantMessage {
+                attempt: 1,
+                model: model.clone().into(),
+                blocks: vec![Block::Text { text: "an answer of a hundred bytes ".repeat(4).into(), native: None }],
+                outcome: Outcome::Stopped,
+                usage: Usage::default(),
+            };
+            [Message::User(user.into()), Message::Assistant(answer.into())]
         };
-        let answer = AssistantMessage {
-            attempt: 1,
-            model: model.clone().into(),
-            blocks: vec![Block::Text { text: "an answer of a hundred bytes ".repeat(4).into(), native: None }],
-            outcome: Outcome::Stopped,
-            usage: Usage::default(),
-        };
-        let messages = vec![Message::User(user.into()), Message::Assistant(answer.into())];
+        let messages = (0..per_turn / 2).flat_map(pair).collect();
         let turn = TurnRecord { step, at: selvedge::event::Timestamp(0), messages };
         let consumed = if step == 1 { vec![1] } else { Vec::new() };
         let changes = Changes { consumed, ..Changes::default() };
@@ -195,13 +198,7 @@ pub(crate) fn assembling(table: &mut Table) {
     let (format, user) =
         (Text::from("bench"), RequestMessage::User("a message of two hundred bytes ".repeat(7).into()));
     let context: Context = std::iter::repeat_n(user, 10_000).collect();
-    let assemble = || {
-        let mut body = Vec::new();
-        for entry in context.iter() {
-            body.extend_from_slice(&entry.encoded(&format, |message| format!("{message:?}").into_bytes()));
-        }
-        body
-    };
+    let assemble = || context.encoded(&format, |message| format!("{message:?}").into_bytes()).concat();
     let whole = assemble();
     let timed = |run: &dyn Fn() -> Vec<u8>| {
         best_of(20, || {
@@ -232,7 +229,7 @@ fn on_long_thread<T, Fut: Future<Output = T>>(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     local.block_on(&runtime, async {
         let store: Arc<dyn ConversationStore> = Arc::new(MemoryStore::default());
-        long_thread(&*store, "t", messages).await;
+        long_thread(&*store, "t", messages, 2).await;
         let count = Count::default();
         let observer = count.clone();
         let mut limits = limits();

@@ -4,8 +4,9 @@
 //! moment is ordered by the run's own seed: every operation of the store and every hook of the observer pauses by chance,
 //! on one thread whose time is paused, so that many seeds try many interleavings of driver, subscribers, inputs and store.
 //!
-//! What must hold: the attach law for whoever attaches, whenever; what was accepted is in the history, once, in order; a
-//! call has one result, and reaches its tool once unless the tool may be reached again; every request is sendable.
+//! What must hold: the attach law for whoever attaches, whenever, however little of the history the thread keeps for
+//! viewers; what was accepted is in the history, once, in order; a call has one result, and reaches its tool once unless
+//! the tool may be reached again; every request is sendable.
 
 mod script;
 
@@ -66,6 +67,7 @@ async fn run(script: Script) {
     limits.retry_backoff = Duration::from_millis(3);
     limits.sync_tries = script.sync_tries;
     limits.step_failures = 100;
+    limits.page = script.page.unwrap_or(limits.page);
     world.restart(&[]).await;
     let chance = script.seed.map(Chance::of_seed);
     shuffle(&world, chance.as_ref());

@@ -26,7 +26,7 @@ pub use clock::{Clock, SystemClock};
 pub use config::{Configure, ThreadConfig};
 pub use error::{AnswerError, ForkError, SendError, StepError};
 pub use limits::Limits;
-pub use local::{Lifecycle, LifecycleKind, RunningSystem, StartError, SystemParts};
+pub use local::{Lifecycle, LifecycleKind, RunningSystem, StartError, SystemParts, Wake};
 pub use step_mode::{StepParts, StepReport, StepRunner};
 pub use tool::{
     Annotations, Chosen, FnTool, KeyOutcome, SubscriptionHandle, Tool, ToolContext, ToolOutput, ToolSet, ToolSetError,

@@ -35,6 +35,10 @@ pub struct Limits {
     pub cancel_grace: Duration,
     /// Bytes of a tool's text that the model reads; the whole of a longer one is kept as a blob.
     pub tool_text: usize,
+    /// Bytes of history that a resident thread keeps for viewers, and that a snapshot carries: whole turns, the newest at
+    /// least; it may grow to twice as much. Viewers ask the store for what is older. What the model is asked is kept apart
+    /// from it, while the thread asks.
+    pub page: usize,
     /// How long an orderly shutdown waits for completions and calls that run.
     pub shutdown_grace: Duration,
 }
@@ -56,6 +60,7 @@ impl Default for Limits {
             tool_timeout: Duration::from_secs(600),
             cancel_grace: Duration::from_secs(5),
             tool_text: 64 * 1024,
+            page: 256 * 1024,
             shutdown_grace: Duration::from_secs(10),
         }
     }

@@ -7,7 +7,9 @@ mod lifecycle;
 mod parts;
 mod shard;
 mod system;
+mod wake;
 
 pub use lifecycle::{Lifecycle, LifecycleKind};
 pub use parts::{StartError, SystemParts};
 pub use system::RunningSystem;
+pub use wake::Wake;

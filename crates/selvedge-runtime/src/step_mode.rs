@@ -219,6 +219,8 @@ impl<O: ThreadObserver> StepRunner<O> {
             let _shown = TakenBack(&resident);
             resident.step().await
         };
+        let ended = resident.step().await;
+        resident.report_damaged();
         if ended.is_err() {
             if resident.is_uncommitted() {
                 self.uncommitted.borrow_mut().insert(thread.clone(), resident.clone());
@@ -253,14 +255,10 @@ impl<O: ThreadObserver> StepRunner<O> {
     }
 
     async fn load(&self, thread: &ThreadId, running: &Rc<RunningCalls>) -> Result<Rc<Thread<O>>, StepError> {
-        let loaded = load(&*self.env.store, thread, &self.owner, running, 0).await;
+        let loaded = load(&*self.env.store, thread, &self.owner, running, 0, self.env.limits.page).await;
         let loaded = loaded.map_err(|error| SendError::from_store(thread, error))?;
-        let quarantined = loaded.quarantined.clone();
         let resident = Rc::new(Thread::from_loaded(loaded, self.env.clone(), running.clone()));
-        for record in quarantined {
-            tracing::error!(%thread, record, "a record cannot be read and is left as it is");
-            resident.info(format!("a record of this thread cannot be read and is left as it is: {record}"));
-        }
+        resident.report_damaged();
         Ok(resident)
     }
 

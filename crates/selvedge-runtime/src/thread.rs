@@ -1,11 +1,13 @@
 //! One thread: its state, and the steps that it runs. The same in step mode and in local mode.
 
 mod answer;
+mod asked;
 mod completion;
 mod doubt;
 mod fold;
 mod interrupt;
 mod load;
+mod page;
 mod state;
 mod step;
 
@@ -14,17 +16,22 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use selvedge_barrier::{Committed, Synced, Turn};
-use selvedge_event::{AgentEvent, ChoiceId, Input, OAuthNotice, ThreadId, View};
+use selvedge_event::{AgentEvent, ChoiceId, Input, OAuthNotice, Step, ThreadId, TurnRecord, View};
 use selvedge_observer::{BoxError, ThreadObserver, guard};
-use selvedge_store::ConversationStore;
+use selvedge_store::{ConversationStore, Quarantined, StoreError};
 
 use crate::tool::{Dispatcher, RunningCalls};
 use crate::{Clock, Configure, Limits, StepError, ThreadConfig};
 
 pub(crate) use interrupt::Interrupt;
 pub(crate) use load::{Loaded, load};
+pub(crate) use page::Backwards;
+use page::Page;
 pub(crate) use state::ThreadState;
 pub(crate) use step::StepEnd;
+
+/// How much is read at once of what others have appended.
+const MISSED_BYTES: u64 = 1024 * 1024;
 
 /// What the threads of a shard, or of a step runner, share.
 pub(crate) struct Env<O> {
@@ -51,6 +58,8 @@ pub(crate) struct Thread<O> {
     unfinished: RefCell<Option<Unfinished>>,
     /// Whether the tools have been asked about calls in doubt.
     asked: Cell<bool>,
+    /// Records that could not be read, and of which nobody has been told.
+    damaged: RefCell<Vec<Quarantined>>,
 }
 
 /// A turn that has not come through the barrier.
@@ -73,12 +82,15 @@ pub(crate) enum Phase {
 impl<O: ThreadObserver> Thread<O> {
     /// A thread that does not exist yet.
     pub(crate) fn new(id: ThreadId, env: Rc<Env<O>>) -> Self {
-        Self::with_state(ThreadState::new(id), env, Rc::default(), None)
+        let state = ThreadState::new(id, Page::new(env.limits.page));
+        Self::with_state(state, env, Rc::default(), None)
     }
 
     /// A thread as it was loaded.
     pub(crate) fn from_loaded(loaded: Loaded, env: Rc<Env<O>>, running: Rc<RunningCalls>) -> Self {
-        Self::with_state(loaded.state, env, running, loaded.unfinished)
+        let thread = Self::with_state(loaded.state, env, running, loaded.unfinished);
+        thread.found_damaged(&loaded.quarantined);
+        thread
     }
 
     fn with_state(
@@ -98,6 +110,7 @@ impl<O: ThreadObserver> Thread<O> {
             config: RefCell::new(None),
             unfinished: RefCell::new(unfinished),
             asked: Cell::new(false),
+            damaged: RefCell::default(),
         }
     }
 
@@ -133,6 +146,19 @@ impl<O: ThreadObserver> Thread<O> {
         guard(|| self.env.observer.on_event(self.id.as_str(), event)).map_err(|panic| StepError::Observer(panic.into()))
     }
 
+    /// Emits events of the feed, in order, and takes them. Of those after a panic nobody hears: their step has failed.
+    ///
+    /// # Errors
+    /// When the observer panics.
+    fn emit_all(&self, events: &mut Vec<AgentEvent>) -> Result<(), StepError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let (observer, id) = (&self.env.observer, self.id.as_str());
+        let emitted = guard(|| events.drain(..).for_each(|event| observer.on_event(id, &event)));
+        emitted.map_err(|panic| StepError::Observer(panic.into()))
+    }
+
     /// Emits an event that nothing depends on: a panic of the observer is logged.
     pub(crate) fn emit_lossy(&self, event: &AgentEvent) {
         if let Err(error) = self.emit(event) {
@@ -141,21 +167,48 @@ impl<O: ThreadObserver> Thread<O> {
         }
     }
 
-    /// Emits the turns that were appended after step `seen` by somebody else. A turn that waits for its commit is left
-    /// to its resumption.
-    pub(crate) fn emit_since(&self, seen: selvedge_event::Step) {
-        let history = self.state.borrow().history.clone();
-        let newest = if self.is_uncommitted() { self.state.borrow().step } else { selvedge_event::Step::MAX };
-        let mut missed: Vec<_> = history.iter_newest_first().take_while(|turn| turn.step > seen).collect();
-        missed.reverse();
-        for turn in missed.into_iter().filter(|turn| turn.step < newest) {
+    fn found_damaged(&self, records: &[Quarantined]) {
+        self.damaged.borrow_mut().extend(records.iter().cloned());
+    }
+
+    /// Reports records that could not be read, to viewers and the log; what they are, for whoever else is to know.
+    pub(crate) fn report_damaged(&self) -> Vec<String> {
+        let records = self.damaged.take();
+        let records = records.iter().map(|record| format!("{}: {}", record.place, record.reason));
+        records
+            .inspect(|record| {
+                tracing::error!(thread = %self.id, record, "a record cannot be read and is left as it is");
+                self.info(format!("a record of this thread cannot be read and is left as it is: {record}"));
+            })
+            .collect()
+    }
+
+    /// The turns that were appended after step `seen`, by somebody else, oldest first. A turn that waits for its commit
+    /// is left to its resumption.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn turns_since(&self, seen: Step) -> Result<Vec<Arc<TurnRecord>>, StoreError> {
+        let (page, newest) = {
+            let state = self.state.borrow();
+            (state.page.clone(), if self.is_uncommitted() { state.step.saturating_sub(1) } else { Step::MAX })
+        };
+        let backwards = Backwards { store: &*self.env.store, thread: &self.id, page: &page, bytes: MISSED_BYTES };
+        let read = backwards.read(newest, |turn| turn.step <= seen.saturating_add(1)).await?;
+        self.found_damaged(&read.quarantined);
+        Ok(read.turns.into_iter().rev().filter(|turn| turn.step > seen).collect())
+    }
+
+    /// Emits turns that somebody else appended.
+    pub(crate) fn emit_turns(&self, turns: &[Arc<TurnRecord>]) {
+        for turn in turns {
             selvedge_event::replay::turn(turn).iter().for_each(|event| self.emit_lossy(event));
         }
     }
 
     /// Brings viewers and the loaded state together about sign-ins and views. Where nobody has appended anything since
     /// step `seen`, what viewers were shown holds; otherwise they are shown what somebody else has added.
-    pub(crate) fn catch_up_on_shown(&self, seen: selvedge_event::Step, oauth: Vec<OAuthNotice>, views: Vec<View>) {
+    pub(crate) fn catch_up_on_shown(&self, seen: Step, oauth: Vec<OAuthNotice>, views: Vec<View>) {
         let (newer_oauth, newer_views) = {
             let mut state = self.state.borrow_mut();
             if state.step == seen {
@@ -184,7 +237,6 @@ impl<O: ThreadObserver> Thread<O> {
         }
         let resolved = self.env.configure.configure(&self.id).await;
         let config = Rc::new(resolved.map_err(|error: BoxError| StepError::Configure(error))?);
-        self.state.borrow_mut().project_for(config.model.model());
         *self.config.borrow_mut() = Some(config.clone());
         Ok(config)
     }

@@ -123,6 +123,11 @@ impl FaultStore {
         select.of(self.plan().log()).count()
     }
 
+    /// How much of histories was read since the beginning: the bytes of their messages' text.
+    pub fn bytes_read(&self) -> u64 {
+        self.plan().bytes_read
+    }
+
     /// The plan, for as long as it takes to look at it: nobody waits for anything while holding it.
     fn plan(&self) -> MutexGuard<'_, Plan> {
         self.plan.lock().expect("bug: the plan of faults panicked")
@@ -229,7 +234,10 @@ impl ConversationStore for FaultStore {
         max_bytes: u64,
     ) -> Result<HistoryPage, StoreError> {
         let history = self.inner.history(thread, before, max_bytes);
-        self.run(OperationKind::History, Some(thread), history).await
+        let page = self.run(OperationKind::History, Some(thread), history).await?;
+        let messages = page.turns.iter().flat_map(|turn| &turn.messages);
+        self.plan().bytes_read += messages.map(|message| message.text_bytes() as u64).sum::<u64>();
+        Ok(page)
     }
 
     async fn threads(&self, range: ThreadsAfter) -> Result<Vec<ThreadSummary>, StoreError> {

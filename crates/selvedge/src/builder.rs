@@ -8,7 +8,7 @@ use selvedge_model::ModelProvider;
 use selvedge_observer::{NullObserver, ObserverFactory, ThreadObserver};
 use selvedge_runtime::{
     Clock, Configure, Limits, RunningSystem, StartError, StepParts, StepRunner, SystemClock, SystemParts, ThreadConfig,
-    Tool, ToolSet, ToolSetError,
+    Tool, ToolSet, ToolSetError, Wake,
 };
 use selvedge_store::{ConversationStore, StoreError};
 
@@ -30,6 +30,7 @@ impl System {
             clock: Arc::new(SystemClock),
             limits: Limits::default(),
             shards: NonZeroUsize::MIN,
+            wake: Wake::default(),
             label: format!("{} (process {})", env!("CARGO_PKG_NAME"), std::process::id()),
         }
     }
@@ -47,6 +48,7 @@ pub struct Builder<F> {
     clock: Arc<dyn Clock>,
     limits: Limits,
     shards: NonZeroUsize,
+    wake: Wake,
     label: String,
 }
 
@@ -140,6 +142,7 @@ impl<F> Builder<F> {
             clock: self.clock,
             limits: self.limits,
             shards: self.shards,
+            wake: self.wake,
             label: self.label,
         }
     }
@@ -162,6 +165,14 @@ impl<F> Builder<F> {
     #[must_use]
     pub fn shards(mut self, shards: NonZeroUsize) -> Self {
         self.shards = shards;
+        self
+    }
+
+    /// Which threads that an earlier process left unfinished go on when the system starts: all of the store's by default.
+    /// Step mode wakes none.
+    #[must_use]
+    pub fn wake(mut self, wake: Wake) -> Self {
+        self.wake = wake;
         self
     }
 
@@ -238,6 +249,7 @@ impl<F: ObserverFactory> Builder<F> {
             limits: self.limits,
             tools: tokio::runtime::Handle::current(),
             shards: self.shards,
+            wake: self.wake,
             label: self.label,
         })
     }

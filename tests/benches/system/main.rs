@@ -28,6 +28,7 @@ fn main() {
     // The resident threads first: their memory is read off the whole process.
     let rows: [Row; 13] = [
 // Memory first: it is read off the whole process.
+    // Memory first: it is read off the whole process.
     let rows: [Row; 14] = [
         ("resident", resident::waiting_thread),
         ("idle", resident::idle_threads),

@@ -23,6 +23,8 @@ pub(super) struct Script {
     pub(super) sync_tries: u32,
     /// What orders what is due at the same moment; `None` for no pauses at all.
     pub(super) seed: Option<u64>,
+    /// How many bytes of history the thread keeps for viewers, if not all that such a run makes.
+    pub(super) page: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -80,11 +82,13 @@ pub(super) fn script() -> impl Strategy<Value = Script> {
     let answers = proptest::collection::vec(answer(), 1..8);
     let acts = proptest::collection::vec(act(), 1..10);
     let seed = proptest::option::weighted(0.75, any::<u64>());
-    (answers, acts, 1u32..3, seed).prop_map(|(answers, acts, sync_tries, seed)| Script {
+    let page = proptest::option::weighted(0.75, select(vec![0, 250, 500, 1_000]));
+    (answers, acts, 1u32..3, seed, page).prop_map(|(answers, acts, sync_tries, seed, page)| Script {
         answers,
         acts,
         sync_tries,
         seed,
+        page,
     })
 }
 

@@ -7,6 +7,7 @@ mod calls;
 mod crashes;
 mod every_store;
 mod kit;
+mod long_histories;
 mod power;
 mod processes;
 mod pruned;

@@ -11,5 +11,6 @@ mod isolation;
 pub(crate) mod kit;
 mod long_lives;
 mod observer_panics;
+mod pages;
 mod shards;
 mod shutdown;

@@ -2,7 +2,6 @@
 
 mod editor;
 mod model;
-mod one_thread;
 mod pipe;
 mod screen;
 mod session;
@@ -16,13 +15,12 @@ use std::time::Duration;
 use selvedge::System;
 use selvedge::durable::DurableObserver;
 use selvedge::live::Live;
-use selvedge::runtime::Limits;
+use selvedge::runtime::{Limits, Wake};
 
 use crate::args::ChatArgs;
 use crate::database::{Database, thread_id};
 use crate::failure::Failure;
 use crate::render::{Page, Printer, Style};
-use one_thread::OneThread;
 use session::Session;
 
 /// The rehearsal's pause before each word on a terminal.
@@ -42,7 +40,9 @@ pub(crate) async fn run(args: ChatArgs, database: &Database) -> Result<(), Failu
     let live = Live::default();
     let (sessions, store, shown) = (database.sessions().await?, database.shared(), live.clone());
     let started = System::builder()
-        .store(OneThread { store: database.shared(), thread: thread.clone() })
+        .shared_store(database.shared())
+        // Other threads are left to whoever opens them, with a model of their own.
+        .wake(Wake::only([thread.clone()]))
         .configure(model.config.clone())
         .observer(move || DurableObserver::new(sessions.clone(), store.clone(), &shown))
         .limits(limits)

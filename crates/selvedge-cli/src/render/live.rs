@@ -37,7 +37,11 @@ impl Live {
     /// A thread as a snapshot has it, and how that looks.
     pub(crate) fn attach(snapshot: &ReplaySnapshot) -> (Self, Page) {
         let transcript = Transcript::from_snapshot(snapshot);
-        let page = items::transcript(&transcript);
+        let mut page = match snapshot.older {
+            Some(_) => Page::of_line(Style::Dim, &format!("… what is older: selvedge show {}", snapshot.thread_id)),
+            None => Page::default(),
+        };
+        page.append(items::transcript(&transcript));
         let open = match transcript.items().last().map(|item| &item.kind) {
             _ if transcript.completion().is_none() => Line::Nothing,
             Some(ItemKind::Text { .. }) => Line::Text,

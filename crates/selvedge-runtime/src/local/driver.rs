@@ -8,8 +8,9 @@ mod requests;
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::time::Duration;
 
 use selvedge_event::{ChoiceId, ThreadId};
 use selvedge_observer::ThreadObserver;
@@ -24,6 +25,9 @@ use super::shard::Shard;
 use crate::limits::backoff;
 use crate::thread::{Phase, StepEnd, Thread};
 use crate::{AnswerError, SendError, StepError};
+
+/// When a driver looks up that waits for nothing that has a time.
+const FAR: Duration = Duration::from_secs(3600);
 
 pub(super) struct Driver<O: ThreadObserver> {
     shard: Rc<Shard<O>>,
@@ -80,14 +84,18 @@ impl<O: ThreadObserver + 'static> Driver<O> {
         if let Err(error) = self.board().await {
             return self.turn_away(&error).await;
         }
+        let mut alarm = pin!(tokio::time::sleep_until(self.deadline()));
         loop {
             self.start_step().await;
-            let create = self.create();
-            self.intake.start(&self.shard.env.store, &self.thread.id, &create);
+            self.start_intake();
             if self.may_leave() {
                 break;
             }
+            // It may ring early, not late: most deadlines move on before they are reached, and setting a timer costs.
             let deadline = self.deadline();
+            if deadline < alarm.deadline() || alarm.is_elapsed() {
+                alarm.as_mut().reset(deadline);
+            }
             tokio::select! {
                 biased;
                 command = self.mailbox.recv() => match command {
@@ -96,18 +104,19 @@ impl<O: ThreadObserver + 'static> Driver<O> {
                 },
                 accepted = self.intake.accepted() => self.accepted(accepted).await,
                 ended = ended(&mut self.step) => self.step_ended(ended),
-                () = tokio::time::sleep_until(deadline) => self.expire_choices(),
+                () = &mut alarm => self.expire_choices(),
             }
         }
         self.leave().await;
     }
 
-    /// How the next inputs enter the store: a thread that does not exist yet is created with its first.
-    fn create(&self) -> Create {
-        match self.thread.state.borrow().epoch {
+    /// Lets inputs that wait enter the store: a thread that does not exist yet is created with its first.
+    fn start_intake(&mut self) {
+        let create = || match self.thread.state.borrow().epoch {
             Some(_) => Create::No,
             None => Create::ClaimedBy(self.shard.owner.id().clone()),
-        }
+        };
+        self.intake.start(&self.shard.env.store, &self.thread.id, create);
     }
 
     /// Starts a step if there is something to do and no reason to wait.
@@ -134,6 +143,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
 
     fn step_ended(&mut self, ended: Result<StepEnd, StepError>) {
         self.step = None;
+        self.report_damaged();
         self.idle_at = Instant::now() + self.shard.env.limits.idle;
         let answered: Vec<_> = self.thread.answered.borrow_mut().drain(..).collect();
         for (choice, counts) in answered {
@@ -159,7 +169,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
         tracing::warn!(thread = %self.thread.id, failures = self.failures, "{text}");
         self.thread.info(format!("{text}; trying again in {:.1} s", wait.as_secs_f32()));
         self.shard.notify(&self.thread.id, LifecycleKind::StepFailed(text.into()));
-        self.stale |= matches!(error, StepError::Conflict | StepError::Sync(_));
+        self.stale |= matches!(error, StepError::Conflict | StepError::Sync(_) | StepError::Load(_));
         // Trying again what pays for a completion and then fails in the observer must not go on for ever.
         self.parked = matches!(error, StepError::Observer(_)) && self.failures >= limits.step_failures;
         self.retry_at = Some(Instant::now() + wait);
@@ -167,7 +177,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
 
     /// When the driver must look up even if nothing comes.
     fn deadline(&self) -> Instant {
-        let mut deadline = Instant::now() + std::time::Duration::from_secs(3600);
+        let mut deadline = self.idle_at + FAR;
         if self.step.is_none() && self.stop_at.is_none() && !self.must_not_load() && !self.parked {
             deadline = deadline.min(self.retry_at.unwrap_or(deadline));
         }
@@ -187,13 +197,12 @@ impl<O: ThreadObserver + 'static> Driver<O> {
 
     /// Whether the driver may end now. Its mailbox is looked at in the same poll, so that no command is lost.
     fn may_leave(&self) -> bool {
-        let now = Instant::now();
         if let Some(stop_at) = self.stop_at {
             let done = self.step.is_none() && self.intake.is_idle() && self.thread.calls_have_ended();
-            let late = now >= stop_at && self.thread.phase.get() == Phase::Free;
+            let late = Instant::now() >= stop_at && self.thread.phase.get() == Phase::Free;
             return (done || late) && self.mailbox.is_empty();
         }
-        self.is_idle() && (now >= self.idle_at || self.is_absent()) && self.mailbox.is_empty()
+        self.is_idle() && (self.is_absent() || Instant::now() >= self.idle_at) && self.mailbox.is_empty()
     }
 
     /// Whether the thread does not exist, and nobody is about to create it.

@@ -76,13 +76,18 @@ impl Intake {
     }
 
     /// Hands everything that waits to the store, unless a batch is under way.
-    pub(super) fn start(&mut self, store: &Arc<dyn ConversationStore>, thread: &ThreadId, create: &Create) {
+    pub(super) fn start(
+        &mut self,
+        store: &Arc<dyn ConversationStore>,
+        thread: &ThreadId,
+        create: impl FnOnce() -> Create,
+    ) {
         if self.accepting.is_some() || self.waiting.is_empty() {
             return;
         }
         let arrivals: Vec<Arrival> = self.waiting.drain(..).collect();
         let inputs = arrivals.iter().flat_map(|arrival| arrival.inputs.iter().cloned()).collect();
-        let request = AcceptRequest { thread: thread.clone(), inputs, create: create.clone() };
+        let request = AcceptRequest { thread: thread.clone(), inputs, create: create() };
         let store = store.clone();
         self.accepting = Some((arrivals, Box::pin(async move { store.accept(request).await })));
     }

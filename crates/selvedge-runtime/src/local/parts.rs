@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use selvedge_store::{ConversationStore, StoreError};
 
+use super::wake::Wake;
 use crate::sink::InputSink;
 use crate::thread::Env;
 use crate::tool::Dispatcher;
@@ -27,6 +28,8 @@ pub struct SystemParts<F> {
     pub tools: tokio::runtime::Handle,
     /// How many shards; ignored by [`RunningSystem::start_local`](crate::RunningSystem::start_local).
     pub shards: NonZeroUsize,
+    /// Which unfinished threads go on at once.
+    pub wake: Wake,
     /// Who this is, for whoever asks for a thread that is driven here.
     pub label: String,
 }

@@ -14,6 +14,7 @@ use super::command::{Command, Reply};
 use super::lifecycle::Lifecycle;
 use super::parts::{EnvParts, StartError, SystemParts};
 use super::shard::{Shard, ShardMessage};
+use super::wake::Wake;
 use crate::sink::InputSink;
 use crate::tool::fresh_id;
 use crate::{AnswerError, Clock, ForkError, SendError, check_input};
@@ -39,8 +40,8 @@ struct Inner<R> {
 }
 
 impl<R: Send + 'static> RunningSystem<R> {
-    /// Starts a system on shards of its own, each an OS thread. Threads whose inbox is filled, whose calls are open or
-    /// whose last step is not known to be committed go on at once.
+    /// Starts a system on shards of its own, each an OS thread. Threads that were left unfinished go on at once, as far as
+    /// [`SystemParts::wake`] chooses them.
     ///
     /// # Errors
     /// See [`StartError`].
@@ -72,7 +73,7 @@ impl<R: Send + 'static> RunningSystem<R> {
             inner.os_threads().push(handle.map_err(StartError::Shard)?);
         }
         let system = Self { inner };
-        system.wake_unfinished(&parts.tools).await?;
+        system.wake_unfinished(&parts.wake, &parts.tools).await?;
         Ok(system)
     }
 
@@ -98,7 +99,7 @@ impl<R: Send + 'static> RunningSystem<R> {
         let env = Rc::new(env.with_observer(parts.observer.observer()));
         tokio::task::spawn_local(Shard::new(env, owner, inner.lifecycle.clone()).run(receiver));
         let system = Self { inner };
-        system.wake_unfinished(&parts.tools).await?;
+        system.wake_unfinished(&parts.wake, &parts.tools).await?;
         Ok(system)
     }
 
@@ -258,8 +259,12 @@ impl<R: Send + 'static> RunningSystem<R> {
     }
 
     /// Works off what an earlier process left.
-    async fn wake_unfinished(&self, runtime: &tokio::runtime::Handle) -> Result<(), StartError> {
-        let unfinished = self.inner.store.unfinished().await.map_err(StartError::Store)?;
+    async fn wake_unfinished(&self, wake: &Wake, runtime: &tokio::runtime::Handle) -> Result<(), StartError> {
+        if wake.is_none() {
+            return Ok(());
+        }
+        let mut unfinished = self.inner.store.unfinished().await.map_err(StartError::Store)?;
+        unfinished.retain(|thread| wake.chooses(thread));
         let inner = Arc::downgrade(&self.inner);
         runtime.spawn(async move {
             for thread in unfinished {

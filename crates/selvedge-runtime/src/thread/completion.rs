@@ -93,8 +93,9 @@ impl<O: ThreadObserver> Thread<O> {
         self.emit(&AgentEvent::CompletionStarted { step, attempt })?;
         let stream = catch_unwind(AssertUnwindSafe(|| config.model.complete(request)));
         let Ok(mut stream) = stream else { return Ok(AttemptEnd::Failed(provider_panicked())) };
+        let mut events = Vec::new();
         loop {
-            if let Some(end) = self.stream(&mut stream, &config.tools).await? {
+            if let Some(end) = poll_fn(|cx| self.poll_stream(&mut stream, &config.tools, &mut events, cx)).await? {
                 return Ok(end);
             }
             tokio::task::yield_now().await;
@@ -102,39 +103,30 @@ impl<O: ThreadObserver> Thread<O> {
     }
 
     /// Takes in what the model streams, until the attempt ends; `None` when subscribers and inputs are due for a turn.
-    async fn stream(&self, stream: &mut ModelStream, tools: &ToolSet) -> Result<Option<AttemptEnd>, StepError> {
-        let mut events = Vec::new();
-        let mut left = self.env.limits.events_between_yields;
-        // One future for many events: a fast model's text costs no more machinery than it must.
-        poll_fn(|cx| {
-            while left > 0 {
-                if self.interrupt.is_raised() {
-                    return Poll::Ready(Ok(Some(AttemptEnd::Interrupted)));
-                }
-                let event = match poll_model(stream, cx) {
-                    Poll::Ready(Ok(ModelEvent::Finished(reason))) => {
-                        return Poll::Ready(Ok(Some(AttemptEnd::Finished(reason))));
-                    }
-                    Poll::Ready(Ok(event)) => event,
-                    Poll::Ready(Err(error)) => return Poll::Ready(Ok(Some(AttemptEnd::Failed(error)))),
-                    Poll::Pending => return self.interrupt.poll_raised(cx).map(|()| Ok(Some(AttemptEnd::Interrupted))),
-                };
-                self.push(event, tools, &mut events);
-                for event in events.drain(..) {
-                    self.emit(&event)?;
-                }
-                left -= 1;
-            }
-            Poll::Ready(Ok(None))
-        })
-        .await
-    }
-
-    fn push(&self, event: ModelEvent, tools: &ToolSet, events: &mut Vec<AgentEvent>) {
-        let mut state = self.state.borrow_mut();
-        let answer = state.partial.as_mut().and_then(|partial| partial.attempt.as_mut());
-        let (_, answer) = answer.expect("bug: an attempt streams into its step's partial turn");
-        answer.push(event, |name, arguments| display(tools, name, arguments), &mut |event| events.push(event));
+    ///
+    /// Whatever is there is taken in together and then shown: a fast model's text costs no more machinery than it must.
+    /// Nobody can attach, nor interrupt, in between. `events` is empty between two calls, and keeps its memory.
+    fn poll_stream(
+        &self,
+        stream: &mut ModelStream,
+        tools: &ToolSet,
+        events: &mut Vec<AgentEvent>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<AttemptEnd>, StepError>> {
+        if self.interrupt.is_raised() {
+            return Poll::Ready(Ok(Some(AttemptEnd::Interrupted)));
+        }
+        let taken = {
+            let mut state = self.state.borrow_mut();
+            let answer = state.partial.as_mut().and_then(|partial| partial.attempt.as_mut());
+            let (_, answer) = answer.expect("bug: an attempt streams into its step's partial turn");
+            take_in(stream, answer, tools, events, self.env.limits.events_between_yields, cx)
+        };
+        self.emit_all(events)?;
+        match taken {
+            Poll::Ready(end) => Poll::Ready(Ok(end)),
+            Poll::Pending => self.interrupt.poll_raised(cx).map(|()| Ok(Some(AttemptEnd::Interrupted))),
+        }
     }
 
     fn take_answer(&self) -> Answer {
@@ -146,9 +138,7 @@ impl<O: ThreadObserver> Thread<O> {
     fn end_answer(&self, answer: Answer, whole: bool) -> Result<Vec<Block>, StepError> {
         let mut events = Vec::new();
         let blocks = answer.end(whole, &mut |event| events.push(event));
-        for event in &events {
-            self.emit(event)?;
-        }
+        self.emit_all(&mut events)?;
         Ok(blocks)
     }
 
@@ -162,17 +152,38 @@ impl<O: ThreadObserver> Thread<O> {
     }
 }
 
-/// What the model streams next. A stream that ends without the protocol's end, or panics, has failed.
-fn poll_model(stream: &mut ModelStream, cx: &mut Context<'_>) -> Poll<Result<ModelEvent, ModelError>> {
-    match catch_unwind(AssertUnwindSafe(|| stream.as_mut().poll_next(cx))) {
-        Ok(Poll::Ready(Some(next))) => Poll::Ready(next),
-        Ok(Poll::Ready(None)) => {
-            let cut = ModelError::new(FailureKind::Truncated, "the stream ended before the answer did");
-            Poll::Ready(Err(cut))
+/// Takes up to `most` pieces of a stream into an answer, with the events that show them. A stream that ends without the
+/// protocol's end, or panics, has failed. Ready with `None` when it has taken `most`.
+fn take_in(
+    stream: &mut ModelStream,
+    answer: &mut Answer,
+    tools: &ToolSet,
+    events: &mut Vec<AgentEvent>,
+    most: u32,
+    cx: &mut Context<'_>,
+) -> Poll<Option<AttemptEnd>> {
+    let taken = catch_unwind(AssertUnwindSafe(|| {
+        for _ in 0..most {
+            let end = match stream.as_mut().poll_next(cx) {
+                Poll::Ready(Some(Ok(ModelEvent::Finished(reason)))) => AttemptEnd::Finished(reason),
+                Poll::Ready(Some(Ok(event))) => {
+                    answer.push(event, |name, arguments| display(tools, name, arguments), &mut |event| {
+                        events.push(event)
+                    });
+                    continue;
+                }
+                Poll::Ready(Some(Err(error))) => AttemptEnd::Failed(error),
+                Poll::Ready(None) => {
+                    let cut = ModelError::new(FailureKind::Truncated, "the stream ended before the answer did");
+                    AttemptEnd::Failed(cut)
+                }
+                Poll::Pending => return Poll::Pending,
+            };
+            return Poll::Ready(Some(end));
         }
-        Ok(Poll::Pending) => Poll::Pending,
-        Err(_) => Poll::Ready(Err(provider_panicked())),
-    }
+        Poll::Ready(None)
+    }));
+    taken.unwrap_or_else(|_| Poll::Ready(Some(AttemptEnd::Failed(provider_panicked()))))
 }
 
 fn outcome_of(reason: StopReason, blocks: &[Block]) -> Outcome {

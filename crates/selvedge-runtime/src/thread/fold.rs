@@ -4,6 +4,7 @@ use selvedge_event::{
     AgentEvent, CallId, ChoiceEnd, ChoiceId, ChoiceResolution, Delivery, Input, Message, OAuthNotice, Step,
     Subscription, SubscriptionMessage, ToolReply, ToolResult, ToolStatus, UserChoice, UserMessage,
 };
+use selvedge_model::answer_wanted;
 use selvedge_store::{Changes, InboxEntry};
 
 use super::state::{Choice, Open, ThreadState};
@@ -21,6 +22,8 @@ pub(crate) struct Folded {
     pub(crate) answers: Vec<(ChoiceId, bool)>,
     /// Whether an input came that the model has not caused.
     pub(crate) from_outside: bool,
+    /// Whether the model is to answer then: something calls for it, and no call is open.
+    pub(crate) wants_answer: bool,
 }
 
 #[derive(Debug)]
@@ -38,7 +41,7 @@ pub(crate) fn fold(state: &ThreadState, inputs: &[InboxEntry], running: impl Fn(
         subscriptions: state.subscriptions.clone(),
         events: 0,
         running,
-        folded: Folded::default(),
+        folded: Folded { wants_answer: state.unanswered, ..Folded::default() },
     };
     for entry in inputs {
         fold.input(entry);
@@ -50,6 +53,7 @@ pub(crate) fn fold(state: &ThreadState, inputs: &[InboxEntry], running: impl Fn(
     for call in in_doubt.collect::<Vec<_>>() {
         fold.settle(verdict(call, ToolStatus::Unknown));
     }
+    fold.folded.wants_answer &= fold.open.is_empty();
     fold.folded
 }
 
@@ -97,6 +101,7 @@ impl<R: Fn(&CallId) -> bool> Fold<R> {
     }
 
     fn show(&mut self, message: Message) {
+        self.folded.wants_answer = answer_wanted(&message).unwrap_or(self.folded.wants_answer);
         self.folded.shown.push(Shown::Message(message));
     }
 

@@ -1,20 +1,20 @@
 //! What a resident thread knows: plain data, changed synchronously, read by whoever attaches.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use selvedge_event::{
-    AgentEvent, CallId, ChoiceResolution, History, Message, ModelRef, OAuthNotice, OpenCall, PartialTurn,
-    ReplaySnapshot, Step, Subscription, ThreadId, Timestamp, ToolCall, ToolResult, ToolStatus, TurnRecord, Usage,
-    UserChoice, View,
+    AgentEvent, CallId, ChoiceResolution, Message, OAuthNotice, OpenCall, PartialTurn, ReplaySnapshot, Step,
+    Subscription, ThreadId, Timestamp, ToolCall, TurnRecord, Usage, UserChoice, View,
 };
-use selvedge_model::{Projector, wants_answer};
+use selvedge_model::{Projector, answer_wanted};
 use selvedge_store::{Changes, Epoch, InboxEntry, PlannedCall, ThreadRecord};
 
 use super::answer::Answer;
+use super::page::Page;
 
-/// A thread's state in memory. A step costs what its turn costs: nothing here is proportional to the history but the
-/// history itself, which is shared.
+/// A thread's state in memory. A step costs what its turn costs: nothing here is proportional to the history but what the
+/// model is asked, which is shared, and there only once it is asked.
 #[derive(Debug)]
 pub(crate) struct ThreadState {
     pub(crate) id: ThreadId,
@@ -26,8 +26,9 @@ pub(crate) struct ThreadState {
     pub(crate) step: Step,
     /// The newest step whose commit is known.
     pub(crate) committed: Step,
-    pub(crate) history: History,
-    /// The history as a request; made when the model is known.
+    /// The latest part of the history.
+    pub(crate) page: Page,
+    /// The history as a request; `None` until the model is to be asked.
     pub(crate) projector: Option<Projector>,
     pub(crate) open: Vec<Open>,
     pub(crate) choices: Vec<Choice>,
@@ -39,7 +40,7 @@ pub(crate) struct ThreadState {
     pub(crate) inbox: VecDeque<InboxEntry>,
     /// What the running step has shown.
     pub(crate) partial: Option<Box<Partial>>,
-    /// Completions since the last input from outside.
+    /// Completions since the last input from outside; known together with `projector`.
     pub(crate) completions: u32,
     /// Whether the history calls for an answer of the model.
     pub(crate) unanswered: bool,
@@ -72,14 +73,14 @@ pub(crate) struct Partial {
 
 impl ThreadState {
     /// A thread that does not exist yet.
-    pub(crate) fn new(id: ThreadId) -> Self {
+    pub(crate) fn new(id: ThreadId, page: Page) -> Self {
         Self {
             id,
             created_at: Timestamp::default(),
             epoch: None,
             step: 0,
             committed: 0,
-            history: History::default(),
+            page,
             projector: None,
             open: Vec::new(),
             choices: Vec::new(),
@@ -94,24 +95,21 @@ impl ThreadState {
         }
     }
 
-    /// A thread as its store has it. Its open calls are added by recovery.
-    pub(crate) fn loaded(record: ThreadRecord, epoch: Epoch, history: History) -> Self {
+    /// A thread as its store has it. Its open calls are added by recovery, and whether it calls for an answer.
+    pub(crate) fn loaded(record: ThreadRecord, epoch: Epoch, page: Page) -> Self {
         let choices = record.choices.into_iter().map(|(choice, resolution)| Choice { choice, resolution });
         Self {
             created_at: record.created_at,
             epoch: Some(epoch),
             step: record.head.step,
             committed: record.committed,
-            completions: completions_in_a_row(&history),
-            unanswered: is_unanswered(&history),
-            history,
             choices: choices.collect(),
             subscriptions: record.subscriptions,
             oauth: record.oauth,
             views: record.views,
             usage: record.usage,
             inbox: record.inbox.into(),
-            ..Self::new(record.thread)
+            ..Self::new(record.thread, page)
         }
     }
 
@@ -127,8 +125,8 @@ impl ThreadState {
             created_at: self.created_at,
             step: self.step,
             committed: self.committed,
-            history: self.history.clone(),
-            older: None,
+            history: self.page.turns().clone(),
+            older: self.page.older(),
             partial: self.partial.as_ref().map(|partial| partial.snapshot()),
             open_calls: open.map(Open::shown).collect(),
             choices: pending.map(|choice| choice.choice.clone()).collect(),
@@ -143,10 +141,10 @@ impl ThreadState {
         self.step = turn.step;
         self.partial = None;
         for message in &turn.messages {
-            self.unanswered = wants_answer(self.unanswered, message);
+            self.unanswered = answer_wanted(message).unwrap_or(self.unanswered);
         }
         if !turn.messages.is_empty() {
-            self.history.push(turn.clone());
+            self.page.push(turn.clone());
         }
         self.open.retain(|open| !changes.settled.contains(&open.planned.call_id));
         self.open.extend(opened);
@@ -178,23 +176,6 @@ impl ThreadState {
         }
     }
 
-    /// Projects the history for a model, unless it is projected already. A result whose record is damaged is replaced
-    /// by a remark: its call is settled, and would otherwise wait for ever.
-    pub(crate) fn project_for(&mut self, model: &ModelRef) {
-        let mut projector = Projector::new(model.clone());
-        for message in self.history.iter().flat_map(|turn| &turn.messages) {
-            projector.push(message);
-        }
-        let open: Vec<CallId> = projector.open_calls().cloned().collect();
-        for call in open.into_iter().filter(|call| self.open_call(call).is_none()) {
-            let text = "Error: the record of this result is damaged.";
-            projector.push(&Message::ToolResult(ToolResult::text(call, ToolStatus::Error, text).into()));
-        }
-        // A projection leaves out what stands alone because its counterpart is damaged: that calls for no answer.
-        self.unanswered = projector.wants_answer();
-        self.projector = Some(projector);
-    }
-
     /// What an event says of sign-ins and views holds for every later snapshot, also if its step does not come through:
     /// viewers have seen it, and see it again when the step is run again.
     pub(crate) fn apply_shown(&mut self, event: &AgentEvent) {
@@ -216,21 +197,6 @@ impl ThreadState {
     pub(crate) fn newest_boundary(&self) -> Step {
         // All open calls were made by one step: the model is not asked while a call is open.
         self.open.iter().map(|open| open.planned.step.saturating_sub(1)).min().unwrap_or(self.step)
-    }
-
-    /// Whether no call is open at a step that the thread has reached.
-    pub(crate) fn is_boundary(&self, step: Step) -> bool {
-        let mut open: HashSet<&CallId> = HashSet::new();
-        for message in self.history.iter().take_while(|turn| turn.step <= step).flat_map(|turn| &turn.messages) {
-            match message {
-                Message::Assistant(assistant) => open.extend(assistant.calls().map(|call| &call.id)),
-                Message::ToolResult(result) => {
-                    open.remove(&result.call_id);
-                }
-                _ => {}
-            }
-        }
-        step <= self.step && open.is_empty()
     }
 
     /// Whether a completion runs, or a call is open: whether an interruption has anything to interrupt.
@@ -269,30 +235,4 @@ impl Partial {
             thinking,
         }
     }
-}
-
-/// How many completions stand at the end of a history since something came from outside.
-fn completions_in_a_row(history: &History) -> u32 {
-    let mut completions = 0;
-    for message in history.iter_newest_first().flat_map(|turn| turn.messages.iter().rev()) {
-        match message {
-            Message::Assistant(_) => completions += 1,
-            Message::User(_) | Message::SubscriptionEvent(_) => break,
-            Message::ToolResult(_) | Message::Compaction(_) => {}
-        }
-    }
-    completions
-}
-
-/// Whether a history calls for an answer: its messages since the model's newest one tell.
-fn is_unanswered(history: &History) -> bool {
-    let newest_first = history.iter_newest_first().flat_map(|turn| turn.messages.iter().rev());
-    let mut since: Vec<&Message> = Vec::new();
-    for message in newest_first {
-        since.push(message);
-        if matches!(message, Message::Assistant(_)) {
-            break;
-        }
-    }
-    since.into_iter().rev().fold(false, wants_answer)
 }

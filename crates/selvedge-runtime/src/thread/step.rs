@@ -73,25 +73,34 @@ impl<O: ThreadObserver> Thread<O> {
         let folded = fold(&self.state.borrow(), &inputs, |call| self.running.contains(call));
         self.dismiss_choices(&folded.changes).await?;
 
+        let Folded { shown, mut changes, interrupted, answers, from_outside, wants_answer } = folded;
         let step = self.state.borrow().step + 1;
         self.state.borrow_mut().partial = Some(Box::new(Partial::new(step)));
-        let Folded { shown, mut changes, interrupted, answers, from_outside } = folded;
-        let mut projector = self.projector();
+        // Before anything is shown: a store that cannot be read costs viewers nothing.
+        let mut projector = if all && wants_answer {
+            Some(self.projector(&config).await?)
+        } else {
+            self.state.borrow().projector.clone()
+        };
+        if inputs.is_empty() && !self.is_runnable() {
+            // What seemed to call for an answer stands alone, because of a damaged record.
+            self.state.borrow_mut().partial = None;
+            return Ok(StepEnd::Nothing);
+        }
         for shown in shown {
             match shown {
-                Shown::Message(message) => self.show_message(message, &mut projector)?,
+                Shown::Message(message) => self.show_message(message, projector.as_mut())?,
                 Shown::Event(event) => self.show(&event)?,
             }
         }
 
         let mut completions = if from_outside { 0 } else { self.state.borrow().completions };
         let mut opened = Vec::new();
-        let asks = all && !self.interrupt.is_raised() && !projector.is_waiting() && projector.wants_answer();
-        if asks {
+        if let Some(projector) = projector.as_mut().filter(|projector| all && self.may_ask(projector)) {
             completions += 1;
-            let answered = self.answer(step, completions, &config, &projector).await?;
+            let answered = self.answer(step, completions, &config, projector).await?;
             changes.usage = answered.message.usage;
-            self.show_answer(step, answered, &mut projector, &mut changes, &mut opened)?;
+            self.show_answer(step, answered, projector, &mut changes, &mut opened)?;
         }
         self.phase.set(Phase::Barrier);
         let turn = self.sync(self.stage(step, changes)).await?;
@@ -99,7 +108,7 @@ impl<O: ThreadObserver> Thread<O> {
         {
             let mut state = self.state.borrow_mut();
             state.apply_synced(turn.record(), turn.changes(), opened);
-            state.projector = Some(projector);
+            state.projector = projector;
             state.completions = completions;
         }
         // ORDER: a call whose question is dismissed hears of the default before it is cancelled and forgotten.
@@ -122,8 +131,9 @@ impl<O: ThreadObserver> Thread<O> {
         (inputs, all)
     }
 
-    fn projector(&self) -> Projector {
-        self.state.borrow().projector.clone().expect("bug: the projector is made with the configuration")
+    /// Whether the model is asked now: no call waits, something calls for an answer, and nobody has interrupted.
+    fn may_ask(&self, projector: &Projector) -> bool {
+        !self.interrupt.is_raised() && !projector.is_waiting() && projector.wants_answer()
     }
 
     /// Choices that end without an answer are dismissed before the thread acts on what ended them.
@@ -138,8 +148,10 @@ impl<O: ThreadObserver> Thread<O> {
     }
 
     /// Adds a message to the turn, and shows it.
-    fn show_message(&self, message: Message, projector: &mut Projector) -> Result<(), StepError> {
-        projector.push(&message);
+    fn show_message(&self, message: Message, projector: Option<&mut Projector>) -> Result<(), StepError> {
+        if let Some(projector) = projector {
+            projector.push(&message);
+        }
         let step = self.state.borrow().step + 1;
         let mut events = Vec::with_capacity(1);
         replay::message(step, &message, &mut events);
@@ -217,7 +229,7 @@ impl<O: ThreadObserver> Thread<O> {
         self.keep_in_partial(message);
         self.emit(&finished)?;
         for result in rejected {
-            self.show_message(Message::ToolResult(result.into()), projector)?;
+            self.show_message(Message::ToolResult(result.into()), Some(&mut *projector))?;
         }
         for (planned, call) in planned {
             changes.planned.push(planned.clone());

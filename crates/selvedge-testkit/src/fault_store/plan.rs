@@ -66,6 +66,8 @@ pub(super) struct Plan {
     rules: Vec<Rule>,
     /// Grows with each operation, for as long as the test runs.
     log: Vec<Operation>,
+    /// The text of the messages that were read.
+    pub(super) bytes_read: u64,
     dead: bool,
     chance: Option<Chance>,
     /// The inner store's owners, which live for as long as they are here.

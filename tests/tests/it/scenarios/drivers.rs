@@ -1,12 +1,14 @@
 //! Drivers come and go; threads stay.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use selvedge::event::Timestamp;
 use selvedge::prelude::*;
-use selvedge::runtime::LifecycleKind;
+use selvedge::runtime::{LifecycleKind, Wake};
 use selvedge::store::{AcceptRequest, Create, NewInput};
 use selvedge_testkit::Panic;
-use selvedge_tests::{World, in_paused_time, text_of};
+use selvedge_tests::{Mode, World, in_paused_time, text_of};
 use tokio::sync::broadcast::Receiver;
 
 use crate::scenarios::kit::{local, local_with, obliging, written};
@@ -170,6 +172,40 @@ fn a_snapshot_names_its_thread_by_its_creation() {
             let snapshot = world.watcher.newest_snapshot("t").unwrap();
             assert_eq!((snapshot.created_at, snapshot.step, snapshot.committed), (created_at, 1, 1));
             idle_out().await;
+        }
+    });
+}
+
+/// Of the threads that were left unfinished, a system goes on with those that it is told to; the others go on when
+/// somebody asks for them.
+#[test]
+fn a_system_wakes_the_threads_that_it_is_told_to() {
+    in_paused_time(async {
+        for (wake, woken) in
+            [(Wake::all(), vec!["t", "u"]), (Wake::none(), vec![]), (Wake::only(["u".into(), "x".into()]), vec!["u"])]
+        {
+            let store = Arc::new(MemoryStore::default());
+            for thread in ["t", "u"] {
+                let input = NewInput { id: "left".into(), input: Input::text("left"), at: Timestamp(0) };
+                let inputs = vec![input];
+                let request = AcceptRequest { thread: thread.into(), inputs, create: Create::Unclaimed };
+                store.accept(request).await.unwrap();
+            }
+            let (model, chosen) = (obliging(), wake.clone());
+            let wiring = move |builder: selvedge::Builder<_>| builder.model(model.clone()).wake(chosen.clone());
+            let world = World::over(Mode::Local, store, wiring).await;
+            idle_out().await;
+            let mut done = Vec::new();
+            for thread in ["t", "u"] {
+                let waits = world.store.load(&thread.into()).await.unwrap().inbox.len();
+                done.extend((waits == 0).then_some(thread));
+            }
+            assert_eq!(done, woken, "{wake:?}");
+            for thread in ["t", "u"] {
+                world.send(thread, "more", Input::queued("more")).await.unwrap();
+                world.rest(thread).await;
+                assert_eq!(written(&world, thread).await, ["left", "more"], "{wake:?}");
+            }
         }
     });
 }

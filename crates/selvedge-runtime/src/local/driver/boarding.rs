@@ -1,7 +1,9 @@
 //! How a driver comes by its thread: the first load, and the reload after another writer or a failed store.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
+use selvedge_event::{Step, TurnRecord};
 use selvedge_observer::ThreadObserver;
 use selvedge_store::{StoreError, StoreErrorKind};
 use tokio::time::Instant;
@@ -36,18 +38,30 @@ impl<O: ThreadObserver + 'static> Driver<O> {
     }
 
     async fn load(&mut self) -> Result<(), StoreError> {
+        let thread = self.find().await?;
+        self.take_over(thread);
+        Ok(())
+    }
+
+    async fn find(&self) -> Result<Thread<O>, StoreError> {
         let running = self.thread.running.clone();
         let committed = self.thread.state.borrow().committed;
-        let loaded = load(&*self.shard.env.store, &self.thread.id, &self.shard.owner, &running, committed).await?;
-        let quarantined = loaded.quarantined.clone();
-        self.thread = Rc::new(Thread::from_loaded(loaded, self.shard.env.clone(), running));
-        for record in quarantined {
-            tracing::error!(thread = %self.thread.id, record, "a record cannot be read and is left as it is");
-            self.thread.info(format!("a record of this thread cannot be read and is left as it is: {record}"));
+        let (env, id) = (&self.shard.env, &self.thread.id);
+        let loaded = load(&*env.store, id, &self.shard.owner, &running, committed, env.limits.page).await?;
+        Ok(Thread::from_loaded(loaded, env.clone(), running))
+    }
+
+    fn take_over(&mut self, thread: Thread<O>) {
+        self.thread = Rc::new(thread);
+        self.report_damaged();
+        self.shard.notify(&self.thread.id, LifecycleKind::Resident);
+    }
+
+    /// Tells whoever is to know of records that could not be read.
+    pub(super) fn report_damaged(&self) {
+        for record in self.thread.report_damaged() {
             self.shard.notify(&self.thread.id, LifecycleKind::Quarantined(record.into()));
         }
-        self.shard.notify(&self.thread.id, LifecycleKind::Resident);
-        Ok(())
     }
 
     /// Loads the thread anew, and emits what others appended meanwhile. Whether it is loaded.
@@ -56,10 +70,11 @@ impl<O: ThreadObserver + 'static> Driver<O> {
             let state = self.thread.state.borrow();
             (state.step, state.oauth.clone(), state.views.clone())
         };
-        match self.load().await {
-            Ok(()) => {
+        match self.find_with_news(seen).await {
+            Ok((thread, news)) => {
                 self.stale = false;
-                self.thread.emit_since(seen);
+                self.take_over(thread);
+                self.thread.emit_turns(&news);
                 self.thread.catch_up_on_shown(seen, oauth, views);
                 true
             }
@@ -71,6 +86,13 @@ impl<O: ThreadObserver + 'static> Driver<O> {
                 false
             }
         }
+    }
+
+    /// The thread, loaded anew, and what others have appended after step `seen`.
+    async fn find_with_news(&self, seen: Step) -> Result<(Thread<O>, Vec<Arc<TurnRecord>>), StoreError> {
+        let thread = self.find().await?;
+        let news = thread.turns_since(seen).await?;
+        Ok((thread, news))
     }
 
     /// Tells everybody who asks that the thread cannot be had here.

@@ -12,8 +12,12 @@ use crate::limits::backoff;
 use crate::local::command::{Command, Reply, tell};
 use crate::local::intake::Then;
 use crate::local::lifecycle::LifecycleKind;
+use crate::thread::Backwards;
 use crate::tool::fresh_id;
 use crate::{AnswerError, ForkError, SendError};
+
+/// How much of a history is read at once to see whether a call is open at a step.
+const FORK_BYTES: u64 = 64 * 1024;
 
 impl<O: ThreadObserver + 'static> Driver<O> {
     pub(super) fn command(&mut self, command: Command<O::SubscribeRequest>) {
@@ -157,11 +161,11 @@ impl<O: ThreadObserver + 'static> Driver<O> {
 
     /// When the next choice expires.
     pub(super) fn next_expiry(&self) -> Option<Instant> {
-        let now = self.shard.env.clock.now();
         let state = self.thread.state.borrow();
         let pending = state.choices.iter().filter(|known| known.resolution.is_none());
         let open = pending.filter(|known| !self.is_answered(&known.choice.id));
         let earliest = open.filter_map(|known| known.choice.expires_at).min()?;
+        let now = self.shard.env.clock.now();
         let wait = u64::try_from(earliest.0.saturating_sub(now.0)).unwrap_or(0);
         let at = Instant::now() + Duration::from_millis(wait);
         Some(self.retry_at.map_or(at, |retry_at| at.max(retry_at)))
@@ -185,17 +189,25 @@ impl<O: ThreadObserver + 'static> Driver<O> {
     }
 
     fn fork(&self, at: Option<Step>, to: ThreadId, reply: Reply<Step, ForkError>) {
-        let state = self.thread.state.borrow();
-        let Some(step) = at.map_or(Some(state.newest_boundary()), |at| state.is_boundary(at).then_some(at)) else {
-            return tell(reply, Err(ForkError::Unsafe(at.unwrap_or_default())));
+        let (page, newest, boundary) = {
+            let state = self.thread.state.borrow();
+            (state.page.clone(), state.step, state.newest_boundary())
         };
         let (store, parent, now) = (self.shard.env.store.clone(), self.thread.id.clone(), self.shard.env.clock.now());
         tokio::task::spawn_local(async move {
-            let forked = store.fork(&parent, step, &to, now).await;
-            let result = forked.map(|()| step).map_err(|error| match error.kind() {
-                StoreErrorKind::Exists => ForkError::Exists(to),
-                _ => ForkError::Send(SendError::from_store(&parent, error)),
-            });
+            let forked = async {
+                let step = at.unwrap_or(boundary);
+                let backwards = Backwards { store: &*store, thread: &parent, page: &page, bytes: FORK_BYTES };
+                if step > newest || at.is_some() && !backwards.is_boundary(step).await? {
+                    return Ok(None);
+                }
+                store.fork(&parent, step, &to, now).await.map(|()| Some(step))
+            };
+            let result = match forked.await {
+                Ok(forked) => forked.ok_or(ForkError::Unsafe(at.unwrap_or_default())),
+                Err(error) if error.kind() == StoreErrorKind::Exists => Err(ForkError::Exists(to)),
+                Err(error) => Err(ForkError::Send(SendError::from_store(&parent, error))),
+            };
             tell(reply, result);
         });
     }

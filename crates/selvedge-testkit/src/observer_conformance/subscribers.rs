@@ -7,7 +7,7 @@ use selvedge_event::{AgentEvent, History, Outcome, ThreadId, Transcript};
 use selvedge_model::{Gate, Reply, ScriptedModel};
 use selvedge_observer::{Tee, TeeRequest};
 use selvedge_runtime::{
-    Limits, RunningSystem, SystemParts, ThreadConfig, ToolContext, ToolOutput, ToolSet, ToolSpec, tool,
+    Limits, RunningSystem, SystemParts, ThreadConfig, ToolContext, ToolOutput, ToolSet, ToolSpec, Wake, tool,
 };
 use selvedge_store::{ConversationStore, MemoryStore};
 
@@ -95,6 +95,7 @@ async fn start<H: ObserverHarness>(
         limits,
         tools: tokio::runtime::Handle::current(),
         shards: std::num::NonZeroUsize::MIN,
+        wake: Wake::default(),
         label: "conformance".into(),
     };
     RunningSystem::start_local(parts).await.expect("the system starts")

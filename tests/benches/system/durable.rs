@@ -1,5 +1,6 @@
 //! What durability costs: steps on SQLite with `synchronous=FULL`, against bare commits of the same file.
 
+mod alone;
 mod bare;
 
 use std::path::PathBuf;
@@ -72,6 +73,7 @@ pub(crate) fn one_thread(table: &mut Table) {
     runtime().block_on(async {
         let bare = bare::commits_per_second(&folder.0.join("bare.db"), 2 * STEPS).await;
         let store = SqliteStore::open(folder.0.join("steps.db")).await.unwrap();
+        let alone = STEPS as f64 / alone::tool_steps(&store, 1, STEPS).await.wall.as_secs_f64();
         let (spent, synced) = tool_steps(&store, 1, STEPS).await;
         store.close().await;
         let commits = synced as f64 / STEPS as f64;
@@ -79,7 +81,10 @@ pub(crate) fn one_thread(table: &mut Table) {
         table.row(what, format!("{commits:.2}"), "≤ 2", commits < 2.01);
         let rate = STEPS as f64 / spent.wall.as_secs_f64();
         let ratio = rate / (bare / 2.0);
-        let measured = format!("{ratio:.2} ({rate:.0} steps/s, {bare:.0} bare commits/s)");
+        let store_ratio = alone / (bare / 2.0);
+        let measured = format!(
+            "{ratio:.2} ({rate:.0} steps/s, {bare:.0} bare commits/s; the store without a runtime: {store_ratio:.2})"
+        );
         table.row("durable tool step, 1 thread: of what its commits alone allow", measured, "≥ 0.8", ratio >= 0.8);
     });
 }
@@ -88,11 +93,15 @@ pub(crate) fn hundred_threads(table: &mut Table) {
     const STEPS: u64 = 150;
     let folder = Folder::new("hundred");
     runtime().block_on(async {
+        let bare_watch = Stopwatch::start();
         let bare = bare::grouped_steps_per_second(&folder.0.join("bare.db"), 100, STEPS).await;
+        let bare_spent = bare_watch.stop();
         let store = SqliteStore::open(folder.0.join("steps.db")).await.unwrap();
+        let steps = (100 * STEPS) as f64;
+        let per_step = |spent: &Spent| spent.cpu.as_secs_f64() * 1e6 / steps;
+        let alone = per_step(&alone::tool_steps(&store, 100, STEPS).await);
         let (spent, _) = tool_steps(&store, 100, STEPS).await;
         store.close().await;
-        let steps = (100 * STEPS) as f64;
         let rate = steps / spent.wall.as_secs_f64();
         let ratio = rate / bare;
         let measured = format!("{ratio:.2} ({rate:.0} over {bare:.0} steps/s)");
@@ -102,8 +111,9 @@ pub(crate) fn hundred_threads(table: &mut Table) {
             "≥ 0.5",
             ratio >= 0.5,
         );
-        let cpu = spent.cpu.as_secs_f64() * 1e6 / steps;
-        table.row("durable tool steps, 100 threads: CPU per step", format!("{cpu:.0} µs"), "≤ 100 µs", cpu <= 100.0);
+        let (cpu, bare) = (per_step(&spent), per_step(&bare_spent));
+        let measured = format!("{cpu:.0} µs (the bare writer: {bare:.0}; the store without a runtime: {alone:.0})");
+        table.row("durable tool steps, 100 threads: CPU per step", measured, "≤ 100 µs", cpu <= 100.0);
     });
 }
 

@@ -95,7 +95,12 @@ fn s14_a_subscriber_that_never_reads() {
         silent.next().await.unwrap();
         assert_eq!(silent.resyncs(), [ResyncReason::Overrun], "with a reason");
         silent.catch_up().await;
-        assert_eq!(silent.transcript.items(), watched.durable("t").await.items());
+        let durable = watched.durable("t").await;
+        let page = silent.transcript.items();
+        assert!(
+            !page.is_empty() && durable.items().ends_with(page),
+            "the latest page, from its first turn to its last"
+        );
     });
 }
 

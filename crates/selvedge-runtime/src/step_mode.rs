@@ -219,7 +219,6 @@ impl<O: ThreadObserver> StepRunner<O> {
             let _shown = TakenBack(&resident);
             resident.step().await
         };
-        let ended = resident.step().await;
         resident.report_damaged();
         if ended.is_err() {
             if resident.is_uncommitted() {

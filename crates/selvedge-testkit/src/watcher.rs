@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use selvedge_event::{AgentEvent, History, ReplaySnapshot, ThreadId, Transcript, UserChoice};
-use selvedge_event::{AgentEvent, History, Item, ReplaySnapshot, Step, ThreadId, Transcript, TurnRecord, UserChoice};
 use selvedge_model::Gate;
 use selvedge_observer::{BoxError, ThreadObserver};
 
@@ -39,25 +38,6 @@ struct Inner {
     chance: Option<Chance>,
     /// The one thread that faults strike; `None` for any.
     struck: Option<ThreadId>,
-}
-
-/// One commit that is to be held.
-#[derive(Debug)]
-struct HeldCommit {
-    /// How many commits come before it, and it itself.
-    left: u32,
-    moment: Moment,
-    gate: Gate,
-}
-
-#[derive(Debug, Default)]
-struct Feed {
-    /// What there was before the first event.
-    base: Transcript,
-    /// The first step of `base`, if that is only the latest page.
-    base_since: Step,
-    events: Vec<AgentEvent>,
-    subscribers: Vec<(usize, ReplaySnapshot)>,
 }
 
 /// Something that the watcher was told, in order.
@@ -188,13 +168,10 @@ impl Watcher {
     /// state from its last commit.
     pub fn restarted(&self, thread: &ThreadId, durable: &ReplaySnapshot) {
         let mut inner = self.lock();
-        inner.feeds.insert(thread.clone(), Feed::from_base(Transcript::from_snapshot(durable)));
+        inner.feeds.insert(thread.clone(), Feed::from_snapshot(durable));
         if let Some(kept) = inner.kept.get_mut(thread) {
             kept.working = kept.committed.clone();
         }
-        let base = Transcript::from_snapshot(durable);
-        let base_since = durable.older.unwrap_or_default();
-        self.lock().feeds.insert(thread.clone(), Feed { base, base_since, ..Feed::default() });
     }
 
     /// Oracle F for a thread that has come to rest: every subscriber, from its snapshot on, sees what the whole feed
@@ -219,35 +196,6 @@ impl Watcher {
             None if history.is_empty() => Ok(()),
             None => Err(format!("{thread} has a history that nobody was shown")),
         }
-        let inner = self.lock();
-        let Some(feed) = inner.feeds.get(thread) else {
-            assert!(history.is_empty(), "oracle F: {thread} has a history that nobody was shown");
-            return;
-        };
-        for (number, (at, snapshot)) in feed.subscribers.iter().enumerate() {
-            let since = snapshot.older.unwrap_or_default().max(feed.base_since);
-            let mut reference = feed.fold(*at);
-            let mut own = Transcript::from_snapshot(snapshot);
-            let same = |what: &str, own: &Transcript, reference: &Transcript| {
-                let what = format!("subscriber {number} of event {at}, {what}");
-                same_items(thread, &what, items_since(own, since), items_since(reference, since));
-                same_but_items(thread, &what, own, reference);
-            };
-            let first = own.items().first().map(|item| item.id.step);
-            assert!(
-                first >= snapshot.older.filter(|_| first.is_some()),
-                "oracle F: {thread}, an item of an older page"
-            );
-            same("at once", &own, &reference);
-            for (place, event) in feed.events.iter().enumerate().skip(*at) {
-                own.apply(event);
-                reference.apply(event);
-                same(&format!("after event {place}"), &own, &reference);
-            }
-        }
-        let (whole, kept) = (feed.fold(feed.events.len()), transcript_of(history));
-        same_items(thread, "the feed against the history", whole.items(), items_since(&kept, feed.base_since));
-        assert_eq!(whole.completion(), None, "oracle F: {thread} ends with a completion that runs");
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -302,38 +250,6 @@ impl Inner {
             kept.committed = kept.working.clone();
         }
     }
-}
-
-/// The transcript of a whole history.
-pub fn transcript_of(history: &History) -> Transcript {
-    let mut transcript = Transcript::default();
-    let events = history.iter().flat_map(|turn: &Arc<TurnRecord>| selvedge_event::replay::turn(turn));
-    events.for_each(|event| transcript.apply(&event));
-    transcript
-}
-
-/// The items of a step and those after it.
-fn items_since(transcript: &Transcript, since: Step) -> &[Item] {
-    let items = transcript.items();
-    &items[items.partition_point(|item| item.id.step < since)..]
-}
-
-fn same_but_items(thread: &str, what: &str, own: &Transcript, reference: &Transcript) {
-    assert_eq!(own.completion(), reference.completion(), "oracle F: {thread}, {what}: the completion differs");
-    assert_eq!(own.usage(), reference.usage(), "oracle F: {thread}, {what}: the usage differs");
-    assert_eq!(own.oauth(), reference.oauth(), "oracle F: {thread}, {what}: the sign-ins differ");
-    assert_eq!(own.views(), reference.views(), "oracle F: {thread}, {what}: the views differ");
-}
-
-fn same_items(thread: &str, what: &str, own: &[Item], reference: &[Item]) {
-    let place = own.iter().zip(reference).position(|(own, reference)| own != reference);
-    let place = place.unwrap_or(own.len().min(reference.len()));
-    assert!(
-        own == reference,
-        "oracle F: {thread}, {what}: item {place} differs\n own: {:#?}\n reference: {:#?}",
-        own.get(place),
-        reference.get(place)
-    );
 }
 
 #[async_trait(?Send)]
@@ -409,15 +325,8 @@ impl ThreadObserver for Watcher {
         let mut inner = self.lock();
         inner.log.push(Seen::Subscribed);
         // A thread whose first event this watcher has not seen begins with what the first snapshot says.
-        let first = || Feed::from_base(Transcript::from_snapshot(&snapshot));
+        let first = || Feed::from_snapshot(&snapshot);
         inner.feeds.entry(thread_id.into()).or_insert_with(first).attach(snapshot);
-        let feed = inner.feeds.entry(thread_id.into()).or_insert_with(|| Feed {
-            base: Transcript::from_snapshot(&snapshot),
-            base_since: snapshot.older.unwrap_or_default(),
-            ..Feed::default()
-        });
-        let at = feed.events.len();
-        feed.subscribers.push((at, snapshot));
     }
 }
 

@@ -25,11 +25,8 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let mut table = Table::default();
-    // The resident threads first: their memory is read off the whole process.
-    let rows: [Row; 13] = [
-// Memory first: it is read off the whole process.
     // Memory first: it is read off the whole process.
-    let rows: [Row; 14] = [
+    let rows: [Row; 15] = [
         ("resident", resident::waiting_thread),
         ("idle", resident::idle_threads),
         ("events", memory::events_per_second),

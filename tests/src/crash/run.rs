@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use selvedge::event::{InputId, Message, Step, Timestamp};
-use selvedge::model::wants_answer;
+use selvedge::model::answer_wanted;
 use selvedge::prelude::*;
 use selvedge::runtime::{AnswerError, ForkError, Limits};
 use selvedge::sqlite::{SqliteOptions, Synchronous};
@@ -367,7 +367,7 @@ impl Run {
     async fn rests(&self) -> bool {
         let Some(record) = self.record().await else { return false };
         let (messages, history) = (self.world.messages(self.thread()).await, self.world.history(self.thread()).await);
-        let unanswered = messages.iter().fold(false, wants_answer);
+        let unanswered = messages.iter().rev().find_map(answer_wanted).unwrap_or(false);
         let accepted = &self.threads.last().expect("bug: a run has a thread").accepted;
         let processed = |id: &InputId| messages.iter().any(|message| input_of(message) == Some(id));
         record.inbox.is_empty()

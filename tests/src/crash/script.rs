@@ -95,7 +95,7 @@ pub(super) fn model(scenario: &Arc<Scenario>, stage: &Stage) -> ScriptedModel {
 fn asked(request: &ModelRequest) -> (String, usize) {
     let (mut text, mut round) = (String::new(), 0);
     for entry in request.context.iter() {
-        match entry.message() {
+        match entry {
             RequestMessage::User(said) => (text, round) = (said.to_string(), 0),
             RequestMessage::ToolResults(_) => round += 1,
             RequestMessage::Assistant { .. } => {}

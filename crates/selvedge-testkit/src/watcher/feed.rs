@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use selvedge_event::{AgentEvent, History, Item, ReplaySnapshot, Transcript, TurnRecord};
+use selvedge_event::{AgentEvent, History, Item, ReplaySnapshot, Step, Transcript, TurnRecord};
 
 /// Everything that was shown of a thread since the last restart.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     /// What there was before the first event.
     base: Transcript,
+    /// The first step of `base`, if that is only the latest page.
+    base_since: Step,
     events: Vec<AgentEvent>,
     /// Each with how many events came before it.
     subscribers: Vec<(usize, ReplaySnapshot)>,
@@ -30,8 +32,9 @@ impl Kept {
 }
 
 impl Feed {
-    pub(super) fn from_base(base: Transcript) -> Self {
-        Self { base, ..Self::default() }
+    pub(super) fn from_snapshot(snapshot: &ReplaySnapshot) -> Self {
+        let base_since = snapshot.older.unwrap_or_default();
+        Self { base: Transcript::from_snapshot(snapshot), base_since, ..Self::default() }
     }
 
     pub(super) fn base(&self) -> &Transcript {
@@ -69,18 +72,24 @@ impl Feed {
     /// Oracle F, or the first difference.
     pub(super) fn verify(&self, history: &History) -> Result<(), String> {
         for (number, (at, snapshot)) in self.subscribers.iter().enumerate() {
+            let since = snapshot.older.unwrap_or_default().max(self.base_since);
             let mut reference = self.fold(*at);
             let mut own = Transcript::from_snapshot(snapshot);
-            same(&own, &reference).map_err(|what| format!("subscriber {number} at event {at}: {what}"))?;
+            if let (Some(first), Some(older)) = (own.items().first(), snapshot.older)
+                && first.id.step < older
+            {
+                return Err(format!("subscriber {number} at event {at}: an item of an older page: {first:#?}"));
+            }
+            same(since, &own, &reference).map_err(|what| format!("subscriber {number} at event {at}: {what}"))?;
             for (place, event) in self.events.iter().enumerate().skip(*at) {
                 own.apply(event);
                 reference.apply(event);
-                same(&own, &reference)
+                same(since, &own, &reference)
                     .map_err(|what| format!("subscriber {number} of event {at}, after event {place}: {what}"))?;
             }
         }
         let whole = self.whole();
-        same_items(whole.items(), transcript_of(history).items())
+        same_items(whole.items(), items_since(&transcript_of(history), self.base_since))
             .map_err(|what| format!("the feed against the history: {what}"))?;
         match whole.completion() {
             None => Ok(()),
@@ -97,8 +106,15 @@ pub fn transcript_of(history: &History) -> Transcript {
     transcript
 }
 
-fn same(own: &Transcript, reference: &Transcript) -> Result<(), String> {
-    same_items(own.items(), reference.items())?;
+/// The items of a step and those after it.
+fn items_since(transcript: &Transcript, since: Step) -> &[Item] {
+    let items = transcript.items();
+    &items[items.partition_point(|item| item.id.step < since)..]
+}
+
+/// Whether two transcripts are the same: their items from a step on, and all the rest.
+fn same(since: Step, own: &Transcript, reference: &Transcript) -> Result<(), String> {
+    same_items(items_since(own, since), items_since(reference, since))?;
     same_part("completion", &own.completion(), &reference.completion())?;
     same_part("usage", &own.usage(), &reference.usage())?;
     same_part("sign-ins", &own.oauth(), &reference.oauth())?;

@@ -137,7 +137,7 @@ fn model() -> ScriptedModel {
             Reply::new().think("hm").say("let me see").and_call("append", "{}").and_call("note", "{}").usage(3, 2)
         }
         _ => {
-            let texts = request.context.iter().filter_map(|entry| match entry.message() {
+            let texts = request.context.iter().filter_map(|entry| match entry {
                 RequestMessage::User(text) => Some(text.clone()),
                 _ => None,
             });

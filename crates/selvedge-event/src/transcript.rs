@@ -117,8 +117,10 @@ impl Transcript {
         for turn in snapshot.history.iter() {
             replay::turn(turn).iter().for_each(|event| transcript.apply(event));
         }
-        // Completions that are not on the page have been paid for all the same.
-        transcript.usage = snapshot.usage;
+        if snapshot.older.is_some() {
+            // Completions that are not on the page have been paid for all the same.
+            transcript.usage = snapshot.usage;
+        }
         if let Some(partial) = &snapshot.partial {
             transcript.enter(partial.step);
             partial.events().iter().for_each(|event| transcript.apply(event));

@@ -3,12 +3,14 @@
 use std::{future::poll_fn, pin::pin, task::Poll};
 
 use selvedge_event::CallId;
-use selvedge_store::{AcceptRequest, Changes, Create, Epoch, Spawn, StoreErrorKind, SyncRequest, ThreadRecord};
+use selvedge_store::{
+    AcceptRequest, Acceptance, Changes, Create, Epoch, Spawn, StoreErrorKind, SyncRequest, ThreadRecord,
+};
 
 use super::{
     StoreHarness,
     kit::{
-        Task, Writer, accept, create, everything, history, inbox_ids, inputs, load, refused, steps, thread_ids,
+        Task, Writer, accept, create, everything, history, inbox_ids, input, inputs, load, refused, steps, thread_ids,
         together, user,
     },
     samples,
@@ -110,16 +112,19 @@ pub async fn readers_see_whole_syncs<H: StoreHarness>() {
     const STEPS: u64 = 100;
     let harness = H::fresh().await;
     let store = harness.store();
-    create(&store, "t").await;
+    let waiting: Vec<String> = (1..=STEPS).map(|step| step.to_string()).collect();
+    let accepted = accept(&store, "t", waiting.iter().map(|id| input(id)).collect()).await;
     let writing = {
         let store = store.clone();
         async move {
             let mut writer = Writer::of(&store, "t").await;
-            for step in 1..=STEPS {
-                // Each step opens two calls and settles those of the step before.
+            for (step, acceptance) in (1..=STEPS).zip(accepted) {
+                // Each step takes an input, opens two calls, and settles those of the step before.
+                let Acceptance::Accepted(seq) = acceptance else { panic!("input {step} is new") };
                 let before = (step > 1).then(|| [CallId::of(step - 1, 0), CallId::of(step - 1, 1)]);
                 let settled = before.into_iter().flatten().collect();
-                writer.sync(vec![user("step")], Changes { settled, ..samples::openings(step, "x") }).await;
+                let changes = Changes { consumed: vec![seq], settled, ..samples::openings(step, "x") };
+                writer.sync(vec![user("step")], changes).await;
             }
         }
     };
@@ -136,6 +141,7 @@ pub async fn readers_see_whole_syncs<H: StoreHarness>() {
                 let expected = if step == 0 { (vec![], 0) } else { (vec![step, step], 2) };
                 assert_eq!((calls, choices), expected, "the state is that after step {step}");
                 assert_eq!(record.usage, samples::usage((1..=step).sum()));
+                assert_eq!(record.inbox.len() as u64, STEPS - step, "what is taken is what waits no more");
                 tokio::task::yield_now().await;
             }
         }

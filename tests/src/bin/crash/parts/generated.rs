@@ -6,7 +6,7 @@ use selvedge_tests::crash::{Disk, generated};
 use crate::plan::Plan;
 
 pub(crate) fn run(plan: &Plan) -> Tally {
-    let cases = plan.pick(100, 20_000);
+    let cases = plan.pick(100, 8_000);
     let numbers: Vec<u64> = match &plan.case {
         Some(number) => number.parse().into_iter().collect(),
         None => (0..cases).collect(),

@@ -83,6 +83,14 @@ impl Input {
     pub fn interrupts(&self) -> bool {
         matches!(self, Self::Interrupt | Self::UserText { delivery: Delivery::Interrupt, .. })
     }
+
+    /// The call whose result the input is.
+    pub fn result_of(&self) -> Option<&CallId> {
+        match self {
+            Self::ToolResult(reply) => Some(&reply.call_id),
+            _ => None,
+        }
+    }
 }
 
 /// What a tool answers to a call.

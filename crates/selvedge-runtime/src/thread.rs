@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use selvedge_barrier::{Committed, Synced, Turn};
-use selvedge_event::{AgentEvent, ChoiceId, Input, OAuthNotice, Step, ThreadId, TurnRecord, View};
+use selvedge_event::{AgentEvent, ChoiceId, OAuthNotice, Step, ThreadId, TurnRecord, View};
 use selvedge_observer::{BoxError, ThreadObserver, guard};
 use selvedge_store::{ConversationStore, Quarantined, StoreError};
 
@@ -127,10 +127,7 @@ impl<O: ThreadObserver> Thread<O> {
     pub(crate) fn calls_have_ended(&self) -> bool {
         let state = self.state.borrow();
         let mut running = state.open.iter().map(|open| &open.planned.call_id).filter(|id| self.running.contains(id));
-        running.all(|id| {
-            let is_result = |input: &Input| matches!(input, Input::ToolResult(reply) if reply.call_id == *id);
-            state.inbox.iter().any(|entry| is_result(&entry.input))
-        })
+        running.all(|id| state.inbox.iter().any(|entry| entry.input.result_of() == Some(id)))
     }
 
     /// Whether a synced turn waits for its commit.

@@ -1,5 +1,7 @@
 //! Inputs become messages and changes: the part of a step that decides, synchronous and without effects.
 
+use std::collections::HashSet;
+
 use selvedge_event::{
     AgentEvent, CallId, ChoiceEnd, ChoiceId, ChoiceResolution, Delivery, Input, Message, OAuthNotice, Step,
     Subscription, SubscriptionMessage, ToolReply, ToolResult, ToolStatus, UserChoice, UserMessage,
@@ -41,6 +43,7 @@ pub(crate) fn fold(state: &ThreadState, inputs: &[InboxEntry], running: impl Fn(
         subscriptions: state.subscriptions.clone(),
         events: 0,
         running,
+        answered: state.inbox.iter().filter_map(|entry| entry.input.result_of()).cloned().collect(),
         folded: Folded { wants_answer: state.unanswered, ..Folded::default() },
     };
     for entry in inputs {
@@ -64,6 +67,8 @@ struct Fold<R> {
     subscriptions: Vec<Subscription>,
     events: usize,
     running: R,
+    /// Calls whose result is in the inbox: they ran, here or in a process before.
+    answered: HashSet<CallId>,
     folded: Folded,
 }
 
@@ -113,10 +118,12 @@ impl<R: Fn(&CallId) -> bool> Fold<R> {
     fn interrupt(&mut self) {
         for open in self.open.clone() {
             let id = open.planned.call_id;
-            let status = match (open.in_doubt, (self.running)(&id)) {
-                (true, _) => ToolStatus::Unknown,
-                (false, true) => ToolStatus::Interrupted,
-                (false, false) => ToolStatus::NotExecuted,
+            let status = if open.in_doubt {
+                ToolStatus::Unknown
+            } else if (self.running)(&id) || self.answered.contains(&id) {
+                ToolStatus::Interrupted
+            } else {
+                ToolStatus::NotExecuted
             };
             self.folded.interrupted.push(id.clone());
             self.settle(verdict(id, status));

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use selvedge_barrier::{Resumed, ResumedTurn, resume};
-use selvedge_event::{Arguments, CallId, Input, Message, Step, ThreadId, ToolCall, TurnRecord};
+use selvedge_event::{Arguments, CallId, Message, Step, ThreadId, ToolCall, TurnRecord};
 use selvedge_model::answer_wanted;
 use selvedge_store::{ConversationStore, Owner, PlannedCall, Quarantined, StoreError};
 
@@ -51,7 +51,7 @@ pub(crate) async fn load(
     let unanswered = is_unanswered(&backwards).await?;
 
     let found = |id: &CallId| calls.get(id).cloned();
-    let answered: HashSet<CallId> = record.inbox.iter().filter_map(|entry| answered(&entry.input)).collect();
+    let answered: HashSet<&CallId> = record.inbox.iter().filter_map(|entry| entry.input.result_of()).collect();
     let mut lost = record.clone();
     // A call whose answer waits in the inbox is not lost: a step will settle it, and it need not go out again.
     lost.open_calls.retain(|open| !running.contains(&open.call_id) && !answered.contains(&open.call_id));
@@ -65,8 +65,7 @@ pub(crate) async fn load(
         .into_iter()
         .map(|planned| Open {
             call: found(&planned.call_id).unwrap_or_else(|| damaged(&planned)),
-            in_doubt: in_doubt.contains(&planned.call_id)
-                || answered.contains(&planned.call_id) && !running.contains(&planned.call_id),
+            in_doubt: in_doubt.contains(&planned.call_id),
             planned,
         })
         .collect();
@@ -78,14 +77,6 @@ pub(crate) async fn load(
     };
     tracing::debug!(thread = %id, step = state.step, open = state.open.len(), "loaded");
     Ok(Loaded { state, unfinished, quarantined })
-}
-
-/// The call that an input answers.
-fn answered(input: &Input) -> Option<CallId> {
-    match input {
-        Input::ToolResult(reply) => Some(reply.call_id.clone()),
-        _ => None,
-    }
 }
 
 /// Open calls in the history. They may be older than the page: a tool may take its time while others talk.

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the parts that are asked for, and prints a row for each as it is done.
+/// Runs the parts that are asked for, and prints a row for each as it is done, with the violations that it found.
 fn explore(plan: &Plan) -> ExitCode {
     let chosen: Vec<_> = parts::ALL.iter().filter(|part| plan.chooses(part.name)).collect();
     if chosen.is_empty() {
@@ -53,15 +53,13 @@ fn explore(plan: &Plan) -> ExitCode {
         let tally = (part.run)(plan);
         let row = table::Row { part: part.name, took: start.elapsed(), tally };
         println!("{}", row.progress());
+        for failure in &row.tally.failures {
+            println!("{}\n  {}", failure.what, plan.again(row.part, &failure.case, &failure.at));
+        }
         rows.push(row);
     }
     println!("\n{}", table::done(&rows));
     println!("{}", table::found(&rows));
-    for row in &rows {
-        for failure in &row.tally.failures {
-            println!("{}\n  {}", failure.what, plan.again(row.part, &failure.case, &failure.at));
-        }
-    }
     println!("{}", table::summary(&rows));
     if rows.iter().all(|row| row.tally.violations() == 0) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -128,6 +128,41 @@ fn s27_an_answer_behind_an_interruption_is_not_called_unexecuted() {
     });
 }
 
+/// A call has answered, and its answer waits behind an interruption when the process dies: the call ran, and nobody says
+/// that it did not, nor that this is not known.
+#[test]
+fn s27_an_answer_behind_an_interruption_that_a_crash_left() {
+    for mode in MODES {
+        for delivery in DELIVERIES {
+            in_paused_time(async move {
+                let (gate, reached, model) = (Gate::new(), Reached::default(), caller(&["act"]));
+                let (shared, door, tool) = (model.clone(), gate.clone(), reached.clone());
+                let mut world = World::new(mode, move |builder| {
+                    builder.model(shared.clone()).tool(tool.held_tool("act", delivery, Some(&door)))
+                })
+                .await;
+                world.send("t", "hello", Input::text("hello")).await.unwrap();
+                world.go("t");
+                gate.reached().await;
+                world.faults().inject(Select::kind(OperationKind::Sync), Fault::FailBefore);
+                world.interrupt("t").await.unwrap();
+                world.faults().inject(Select::kind(OperationKind::Accept).next(), Fault::DieAfter);
+                gate.open();
+                a_while().await;
+                assert!(world.faults().is_dead());
+
+                world.crash_and_restart(&["t"]).await;
+                world.rest("t").await;
+                let results = results(&world.messages("t").await);
+                let statuses: Vec<_> = results.iter().map(|result| result.status).collect();
+                assert_eq!(statuses, [ToolStatus::Interrupted], "{mode:?}, {delivery:?}");
+                assert_eq!(reached.count(), 1, "{mode:?}, {delivery:?}");
+                world.check("t").await;
+            });
+        }
+    }
+}
+
 /// A call that must not run twice has answered, and its answer waits behind more inputs than one step takes when the
 /// process dies: the call is not settled as unknown before the answer's turn has come.
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! A file that is refused (of a newer schema, of another application, of no database) is not written to.
 
+mod short;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -41,9 +43,9 @@ pub(crate) async fn open(
         }
         Header::Missing | Header::Empty => {}
         Header::Foreign => return Err(refused(format!("{} is not an SQLite database", path.display()))),
-        Header::Known { mark, is_short } => {
+        Header::Known { mark, short } => {
             mark.check(&path)?;
-            check_without_writing(connect, &path, is_short).await?;
+            check_without_writing(connect, &path, short).await?;
         }
     }
     let connect = connect.clone().create_if_missing(create);
@@ -84,8 +86,8 @@ enum Header {
     Foreign,
     Known {
         mark: Mark,
-        /// The file has fewer pages than it says. Right after a power cut the others may stand in the write-ahead log.
-        is_short: bool,
+        /// How many whole pages the file has, if it says that there are more.
+        short: Option<u64>,
     },
 }
 
@@ -107,7 +109,11 @@ fn header(path: &Path) -> io::Result<Header> {
         (Some(version), Some(application), Some(page), Some(pages)) if bytes.starts_with(b"SQLite format 3\0") => {
             // A page of 65536 bytes is written as 1.
             let page = if page == 1 { 65_536 } else { u64::from(page) };
-            Header::Known { mark: Mark { application, version }, is_short: length < page * u64::from(pages) }
+            let whole = length.checked_div(page).unwrap_or(0);
+            Header::Known {
+                mark: Mark { application, version },
+                short: Some(whole).filter(|whole| *whole < pages.into()),
+            }
         }
         _ => Header::Foreign,
     })
@@ -115,23 +121,22 @@ fn header(path: &Path) -> io::Result<Header> {
 
 /// Asks SQLite, which sees also what still stands in the write-ahead log, through a connection that cannot write.
 ///
-/// A file that is short is looked through: a page that is nowhere would read as zeros.
-async fn check_without_writing(connect: &SqliteConnectOptions, path: &Path, is_short: bool) -> Result<(), StoreError> {
+/// A file that is short is looked through for what is lost.
+async fn check_without_writing(
+    connect: &SqliteConnectOptions,
+    path: &Path,
+    short: Option<u64>,
+) -> Result<(), StoreError> {
     let failed = |error| Failure::new("looking at the database", error);
     let mut connection = connect.clone().read_only(true).connect().await.map_err(failed)?;
     let state = state(&mut connection).await.map_err(failed)?;
-    if is_short && let Some(damage) = damage(&mut connection).await.map_err(failed)? {
-        return Err(refused(format!("{} is cut short: {damage}", path.display())));
+    if let Some(pages) = short
+        && let Some(lost) = short::lost(&mut connection, path, pages).await.map_err(failed)?
+    {
+        return Err(refused(format!("{} is cut short: {lost}", path.display())));
     }
     connection.close().await.map_err(failed)?;
     state.check(path)
-}
-
-/// What SQLite finds damaged first, if anything is.
-async fn damage(connection: &mut SqliteConnection) -> Result<Option<String>, sqlx::Error> {
-    let rows = run_once(connection, "PRAGMA quick_check(1)").await?;
-    let found: String = rows.first().ok_or(sqlx::Error::RowNotFound)?.try_get(0)?;
-    Ok((found != "ok").then_some(found))
 }
 
 /// What SQLite says of a database.

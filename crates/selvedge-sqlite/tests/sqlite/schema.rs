@@ -86,6 +86,25 @@ async fn what_belongs_to_others_is_refused() {
     assert!(refused(&path).await.contains("not an SQLite database"));
 }
 
+/// The end of a long value is all that is lost: it would read as zeros, which SQLite takes for a value.
+#[tokio::test]
+async fn a_file_that_has_lost_its_last_page_is_refused() {
+    let (folder, cut) = (Folder::new(), Folder::new());
+    let store = SqliteStore::open(folder.database()).await.unwrap();
+    accept(&store, "t", "first").await.unwrap();
+    store.put_blob(&"t".into(), "blob", vec![7; 10_000]).await.unwrap();
+    execute(&folder.database(), "PRAGMA wal_checkpoint(TRUNCATE)").await;
+    accept(&store, "t", "second").await.unwrap();
+    let log = |folder: &Folder| folder.database().with_file_name("threads.db-wal");
+    std::fs::copy(folder.database(), cut.database()).unwrap();
+    std::fs::copy(log(&folder), log(&cut)).unwrap();
+    store.close().await;
+    let file = std::fs::OpenOptions::new().write(true).open(cut.database()).unwrap();
+    file.set_len(file.metadata().unwrap().len() - 4096).unwrap();
+    let message = refused(&cut.database()).await;
+    assert!(message.contains("is cut short: page"), "{message}");
+}
+
 #[tokio::test]
 async fn a_database_that_is_empty_becomes_ours() {
     let folder = Folder::new();

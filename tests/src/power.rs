@@ -140,6 +140,7 @@ fn cut_at(moments: &[Moment], number: usize, cut: Cut, chance: &Chance) -> Optio
         // The next write's log: what was synced is as it was, behind it stands what was being written.
         Cut::Truncated => {
             let written = written(now, next)?;
+            database = base(now, next);
             let end = written.start + index(chance, written.len());
             log = next.log[..end].to_vec();
             // Bytes behind a log that begins again are those of its earlier round.
@@ -147,6 +148,7 @@ fn cut_at(moments: &[Moment], number: usize, cut: Cut, chance: &Chance) -> Optio
         }
         Cut::Torn => {
             let written = written(now, next)?;
+            database = base(now, next);
             log = next.log.clone();
             for start in written.clone().step_by(SECTOR) {
                 let sector = start..(start + SECTOR).min(written.end);
@@ -177,13 +179,25 @@ fn cut_at(moments: &[Moment], number: usize, cut: Cut, chance: &Chance) -> Optio
     Some((database, log))
 }
 
-/// The bytes of the log that were being written between two moments. Only where the log went on: one that has begun
-/// again is written over from its beginning, which says nothing until its first transaction is whole.
+/// The bytes of the log that were being written between two moments. One that has begun again is written over from its
+/// beginning, which says nothing until its first transaction is whole.
 fn written(now: &Moment, next: &Moment) -> Option<Range<usize>> {
-    let (start, end) = (synced_bytes(&now.log), synced_bytes(&next.log));
-    let went_on = end > start && next.log.get(..start) == now.log.get(..start);
-    let range = if went_on { start..end } else { 0..end };
+    let start = if log_goes_on(now, next) { synced_bytes(&now.log) } else { 0 };
+    let range = start..synced_bytes(&next.log);
     (!range.is_empty()).then_some(range)
+}
+
+/// Whether the log of a moment is the beginning of the next one's.
+fn log_goes_on(now: &Moment, next: &Moment) -> bool {
+    let (start, end) = (synced_bytes(&now.log), synced_bytes(&next.log));
+    end > start && next.log.get(..start) == now.log.get(..start)
+}
+
+/// The database that a log was being written beside. One log begins again only when all that the last one held stands in
+/// the database, synced: if not yet at a moment, then in between, for a write may be more than one transaction.
+fn base(now: &Moment, next: &Moment) -> Vec<u8> {
+    let base = if log_goes_on(now, next) { now } else { next };
+    base.database.clone()
 }
 
 /// Lets a sector be new, as it was, zero, or noise.

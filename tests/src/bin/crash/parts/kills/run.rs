@@ -42,8 +42,10 @@ pub(super) struct Run {
     turns: usize,
     /// Turns of each conversation that are done.
     done: Vec<usize>,
-    /// Turns of which a process has said that they were accepted.
+    /// Turns that were accepted, as far as it was said.
     accepted: BTreeSet<(usize, usize)>,
+    /// Those of which it was said in so many words.
+    announced: BTreeSet<(usize, usize)>,
     kills: u64,
     processes: u64,
     violations: Vec<Violation>,
@@ -52,8 +54,8 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn new(conversations: usize, turns: usize) -> Self {
         let (folder, done) = (Folder::new(), vec![0; conversations]);
-        let (accepted, violations) = Default::default();
-        Self { folder, turns, done, accepted, kills: 0, processes: 0, violations }
+        let (accepted, announced, violations) = Default::default();
+        Self { folder, turns, done, accepted, announced, kills: 0, processes: 0, violations }
     }
 
     /// Kills and restarts until all turns are done, and compares.
@@ -127,14 +129,16 @@ impl Run {
             ["ready"] => (0..self.done.len()).collect(),
             ["accepted", conversation, turn, news] => {
                 let turn = (conversation.parse().unwrap(), turn.parse().unwrap());
-                if !self.accepted.insert(turn) && news == "new" {
+                self.accepted.insert(turn);
+                if !self.announced.insert(turn) && news == "new" {
                     self.found(Broken::InputDoubled, format!("{turn:?} was accepted again"));
                 }
                 Vec::new()
             }
             ["done", conversation, turn] => {
                 let (conversation, turn): (usize, usize) = (conversation.parse().unwrap(), turn.parse().unwrap());
-                // What was answered has been accepted, though the process may have died before it could say so.
+                // What was answered has been accepted, though the process may have died before it could say so, or not be
+                // there yet.
                 self.accepted.insert((conversation, turn));
                 let news = turn > self.done[conversation];
                 self.done[conversation] = turn.max(self.done[conversation]);

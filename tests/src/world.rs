@@ -11,7 +11,7 @@ use selvedge::event::{ChoiceId, History, InputId, Message, Timestamp};
 use selvedge::prelude::*;
 use selvedge::runtime::{AnswerError, Limits, SendError, StepError};
 use selvedge::store::{Acceptance, NewInput, ThreadRecord};
-use selvedge_testkit::{FaultStore, TokioClock, Watcher, transcript_of};
+use selvedge_testkit::{FaultStore, Select, TokioClock, Watcher, transcript_of};
 use tokio::task::JoinSet;
 
 /// How the threads of a world are driven. A behaviour suite runs over both.
@@ -194,11 +194,14 @@ impl World {
     pub async fn try_rest(&self, thread: &str) -> Result<(), StepError> {
         match &self.driven {
             Driven::Local(_) => {
-                self.until(thread, |record| record.inbox.is_empty() && record.open_calls.is_empty()).await;
-                // Longer than any completion that a script does not hold up.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                let done = |record: &ThreadRecord| record.inbox.is_empty() && record.open_calls.is_empty();
-                self.until(thread, done).await;
+                // The step that comes next may have nothing in the inbox either: nobody asks anything of the store for
+                // longer than any completion that a script does not hold up.
+                let mut asked = None;
+                while asked != Some(self.faults.count(&Select::any())) {
+                    self.until(thread, |record| record.inbox.is_empty() && record.open_calls.is_empty()).await;
+                    asked = Some(self.faults.count(&Select::any()));
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
             }
             Driven::Step(runner) => {
                 let background = self.background.take();

@@ -80,9 +80,12 @@ impl<O: ThreadObserver + 'static> Driver<O> {
     }
 
     /// Drives the thread until it is idle or told to end.
-    pub(super) async fn run(mut self) {
+    ///
+    /// The future lives as long as the thread is resident, so what it holds for a moment only, to load and to leave, is on
+    /// the heap.
+    pub(super) async fn run(&mut self) {
         if let Err(error) = self.board().await {
-            return self.turn_away(&error).await;
+            return Box::pin(self.turn_away(&error)).await;
         }
         let mut alarm = pin!(tokio::time::sleep_until(self.deadline()));
         loop {
@@ -107,7 +110,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
                 () = &mut alarm => self.expire_choices(),
             }
         }
-        self.leave().await;
+        Box::pin(self.leave()).await;
     }
 
     /// Lets inputs that wait enter the store: a thread that does not exist yet is created with its first.
@@ -211,7 +214,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
     }
 
     /// Ends: the next command finds another driver.
-    async fn leave(mut self) {
+    async fn leave(&mut self) {
         // ORDER: nobody may put a command into a mailbox that is not read any more.
         self.shard.forget(&self.thread.id);
         self.mailbox.close();

@@ -85,7 +85,8 @@ impl Intake {
         if self.accepting.is_some() || self.waiting.is_empty() {
             return;
         }
-        let arrivals: Vec<Arrival> = self.waiting.drain(..).collect();
+        // A thread that waits keeps no room for inputs.
+        let arrivals = Vec::from(std::mem::take(&mut self.waiting));
         let inputs = arrivals.iter().flat_map(|arrival| arrival.inputs.iter().cloned()).collect();
         let request = AcceptRequest { thread: thread.clone(), inputs, create: create() };
         let store = store.clone();
@@ -117,7 +118,8 @@ impl Intake {
                 return Taken { failed: Some(error), ..Taken::default() };
             }
         };
-        let mut taken = Taken { claimed: reply.claimed, ..Taken::default() };
+        let entries = Vec::with_capacity(reply.acceptances.len());
+        let mut taken = Taken { entries, claimed: reply.claimed, ..Taken::default() };
         let mut acceptances = reply.acceptances.into_iter();
         for arrival in arrivals {
             let own: Vec<Acceptance> = acceptances.by_ref().take(arrival.inputs.len()).collect();

@@ -92,12 +92,13 @@ impl<O: ThreadObserver + 'static> Shard<O> {
         self.alive.set(self.alive.get() + 1);
         let (shard, thread) = (self.clone(), thread.clone());
         tokio::task::spawn_local(async move {
-            let driver = Driver::new(shard.clone(), thread.clone(), mailbox).run();
-            if AssertUnwindSafe(driver).catch_unwind().await.is_err() {
+            let mut driver = Driver::new(shard.clone(), thread.clone(), mailbox);
+            if AssertUnwindSafe(driver.run()).catch_unwind().await.is_err() {
                 // A bug; the thread is durable, and its next command finds a fresh driver.
                 tracing::error!(%thread, "a driver panicked");
                 shard.forget(&thread);
             }
+            drop(driver);
             shard.alive.set(shard.alive.get() - 1);
             shard.one_ended.notify_one();
             shard.notify(&thread, LifecycleKind::Gone);

@@ -122,7 +122,7 @@ impl Answer {
             return;
         }
         let text = if held.is_empty() { text } else { (held + &text).into() };
-        self.current = Current::Text(text.as_ref().to_owned());
+        self.current = Current::Text(roomy(&text));
         emit(AgentEvent::TextChunk { text });
     }
 
@@ -135,7 +135,7 @@ impl Answer {
         } else {
             self.end_block(None, true, emit);
             emit(AgentEvent::ThinkingStarted);
-            self.current = Current::Reasoning(text.as_ref().to_owned());
+            self.current = Current::Reasoning(roomy(&text));
         }
         emit(AgentEvent::ThinkingChunk { text });
     }
@@ -182,6 +182,14 @@ impl Answer {
         emit(replay::tool_call(&call));
         self.blocks.push(Block::ToolCall(Arc::new(call)));
     }
+}
+
+/// The beginning of a block, with room for what is likely to follow.
+fn roomy(text: &str) -> String {
+    const ROOM: usize = 512;
+    let mut block = String::with_capacity(ROOM.max(2 * text.len()));
+    block.push_str(text);
+    block
 }
 
 /// The model's own bytes, told apart by whether they are a JSON object. Nothing at all stands for an empty one.

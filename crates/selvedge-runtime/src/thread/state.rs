@@ -136,6 +136,15 @@ impl ThreadState {
         }
     }
 
+    /// Inputs are accepted.
+    pub(crate) fn take_in(&mut self, entries: Vec<InboxEntry>) {
+        if self.inbox.is_empty() {
+            self.inbox = entries.into();
+        } else {
+            self.inbox.extend(entries);
+        }
+    }
+
     /// The turn is durable: it moves from the partial turn to the history, and what it settles and opens with it.
     pub(crate) fn apply_synced(&mut self, turn: &Arc<TurnRecord>, changes: &Changes, opened: Vec<Open>) {
         self.step = turn.step;
@@ -162,6 +171,10 @@ impl ThreadState {
         // A step takes from the front: what waits behind costs it nothing.
         while self.inbox.front().is_some_and(|entry| changes.consumed.contains(&entry.seq)) {
             self.inbox.pop_front();
+        }
+        if self.inbox.is_empty() {
+            // A thread that waits keeps no room for inputs.
+            self.inbox = VecDeque::new();
         }
     }
 

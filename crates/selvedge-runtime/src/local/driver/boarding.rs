@@ -38,7 +38,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
     }
 
     async fn load(&mut self) -> Result<(), StoreError> {
-        let thread = self.find().await?;
+        let thread = Box::pin(self.find()).await?;
         self.take_over(thread);
         Ok(())
     }
@@ -70,7 +70,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
             let state = self.thread.state.borrow();
             (state.step, state.oauth.clone(), state.views.clone())
         };
-        match self.find_with_news(seen).await {
+        match Box::pin(self.find_with_news(seen)).await {
             Ok((thread, news)) => {
                 self.stale = false;
                 self.take_over(thread);
@@ -96,7 +96,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
     }
 
     /// Tells everybody who asks that the thread cannot be had here.
-    pub(super) async fn turn_away(mut self, error: &StoreError) {
+    pub(super) async fn turn_away(&mut self, error: &StoreError) {
         self.shard.forget(&self.thread.id);
         self.mailbox.close();
         while let Some(command) = self.mailbox.recv().await {

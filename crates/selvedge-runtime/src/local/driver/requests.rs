@@ -81,7 +81,7 @@ impl<O: ThreadObserver + 'static> Driver<O> {
             if let Some(first) = taken.entries.first().filter(|_| created) {
                 state.created_at = first.at;
             }
-            state.inbox.extend(taken.entries);
+            state.take_in(taken.entries);
         }
         if created {
             self.shard.notify(&self.thread.id, LifecycleKind::Resident);

@@ -39,7 +39,10 @@ pub(crate) fn resident() -> u64 {
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
 
-/// What was measured, held against a bar.
+/// The head of the table.
+pub(crate) const HEAD: &str = "| what | measured | bar | |\n|---|---|---|---|\n";
+
+/// What was measured, held against a bar: rows of the table.
 #[derive(Default)]
 pub(crate) struct Table {
     rows: Vec<[String; 4]>,
@@ -55,7 +58,6 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "| what | measured | bar | |\n|---|---|---|---|")?;
         for [what, measured, bar, verdict] in &self.rows {
             writeln!(f, "| {what} | {measured} | {bar} | {verdict} |")?;
         }

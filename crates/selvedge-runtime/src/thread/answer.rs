@@ -38,7 +38,8 @@ pub(crate) struct RawCall {
 impl Answer {
     pub(crate) fn new(step: Step) -> Self {
         let current = Current::Nothing(String::new());
-        Self { step, blocks: Vec::new(), current, calls: 0, usage: Usage::default() }
+        // Most answers are one block, and are kept for long.
+        Self { step, blocks: Vec::with_capacity(1), current, calls: 0, usage: Usage::default() }
     }
 
     /// Tokens that the attempt has used, as far as it has said.

@@ -119,7 +119,8 @@ fn header(path: &Path) -> io::Result<Header> {
     })
 }
 
-/// Asks SQLite, which sees also what still stands in the write-ahead log, through a connection that cannot write.
+/// Asks SQLite, which sees also what still stands in the write-ahead log, through a connection that cannot write; unless
+/// a process died while it created the database: what it has left of a rollback can only be done by one that can.
 ///
 /// A file that is short is looked through for what is lost.
 async fn check_without_writing(
@@ -127,16 +128,35 @@ async fn check_without_writing(
     path: &Path,
     short: Option<u64>,
 ) -> Result<(), StoreError> {
-    let failed = |error| Failure::new("looking at the database", error);
-    let mut connection = connect.clone().read_only(true).connect().await.map_err(failed)?;
-    let state = state(&mut connection).await.map_err(failed)?;
-    if let Some(pages) = short
-        && let Some(lost) = short::lost(&mut connection, path, pages).await.map_err(failed)?
-    {
-        return Err(refused(format!("{} is cut short: {lost}", path.display())));
+    match look(&connect.clone().read_only(true), path, short).await {
+        Err(error) if needs_rollback(&error) => look(connect, path, short).await,
+        looked => looked,
     }
-    connection.close().await.map_err(failed)?;
-    state.check(path)
+    .map_err(|error| Failure::new("looking at the database", error))?
+}
+
+/// Whether an error says that an interrupted transaction is to be rolled back first.
+fn needs_rollback(error: &sqlx::Error) -> bool {
+    /// `SQLITE_READONLY_ROLLBACK`, see <https://www.sqlite.org/rescode.html>.
+    const READONLY_ROLLBACK: &str = "776";
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == READONLY_ROLLBACK)
+}
+
+/// What there is to say against a database, once it could be looked at.
+async fn look(
+    connect: &SqliteConnectOptions,
+    path: &Path,
+    short: Option<u64>,
+) -> Result<Result<(), StoreError>, sqlx::Error> {
+    let mut connection = connect.connect().await?;
+    let state = state(&mut connection).await?;
+    if let Some(pages) = short
+        && let Some(lost) = short::lost(&mut connection, path, pages).await?
+    {
+        return Ok(Err(refused(format!("{} is cut short: {lost}", path.display()))));
+    }
+    connection.close().await?;
+    Ok(state.check(path))
 }
 
 /// What SQLite says of a database.

@@ -105,6 +105,27 @@ async fn a_file_that_has_lost_its_last_page_is_refused() {
     assert!(message.contains("is cut short: page"), "{message}");
 }
 
+/// A process was killed in a transaction with a rollback journal, as there is one before a new database is set to
+/// write-ahead logging: the next one rolls it back.
+#[tokio::test]
+async fn what_a_killed_process_left_of_a_rollback_is_rolled_back() {
+    let (folder, left) = (Folder::new(), Folder::new());
+    SqliteStore::open(folder.database()).await.unwrap().close().await;
+    let mut killed = connect(&folder.database()).await;
+    let sql = "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN; CREATE TABLE half AS WITH RECURSIVE \
+               n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) SELECT i, randomblob(1000) FROM n";
+    sqlx::raw_sql(sql).execute(&mut killed).await.unwrap();
+    let journal = |folder: &Folder| folder.database().with_file_name("threads.db-journal");
+    std::fs::copy(folder.database(), left.database()).unwrap();
+    std::fs::copy(journal(&folder), journal(&left)).unwrap();
+    drop(killed);
+
+    let store = SqliteStore::open(left.database()).await.unwrap();
+    accept(&store, "t", "first").await.unwrap();
+    store.close().await;
+    assert!(!form(&left.database()).await.iter().any(|line| line.contains("half")));
+}
+
 #[tokio::test]
 async fn a_database_that_is_empty_becomes_ours() {
     let folder = Folder::new();

@@ -17,21 +17,23 @@ use crate::plan::Plan;
 
 /// The process stops inside the tool that may run once, before or after it has written its line, and is killed there.
 pub(crate) fn at_dispatch(plan: &Plan) -> Tally {
-    part(plan, 1, 3, plan.pick(10, 100), Killing::AtDispatch)
+    part(plan, 1, 3, plan.pick(10, 100), |_| Killing::AtDispatch)
 }
 
 /// One conversation.
 pub(crate) fn at_random(plan: &Plan) -> Tally {
-    part(plan, 1, 3, plan.pick(10, 200), Killing::AtRandom(Duration::from_millis(60)))
+    part(plan, 1, 3, plan.pick(10, 200), Killing::AtRandom)
 }
 
 /// Sixteen conversations at once.
 pub(crate) fn at_random_of_sixteen(plan: &Plan) -> Tally {
-    part(plan, 16, plan.pick(1, 3), plan.pick(10, 200), Killing::AtRandom(Duration::from_millis(200)))
+    part(plan, 16, plan.pick(1, 3), plan.pick(10, 200), Killing::AtRandom)
 }
 
-fn part(plan: &Plan, conversations: usize, turns: usize, cases: u64, killing: Killing) -> Tally {
+/// `killing` is told how long the work takes where nothing is killed.
+fn part(plan: &Plan, conversations: usize, turns: usize, cases: u64, killing: impl Fn(Duration) -> Killing) -> Tally {
     let calm = Run::new(conversations, turns).finish(None);
+    let killing = killing(calm.worked);
     let numbers: Vec<u64> = (0..cases).filter(|number| plan.chooses_case(&number.to_string())).collect();
     let tallies = explorer::in_parallel(plan.workers(), &numbers, |number| {
         let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(*number);

@@ -27,7 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) enum Killing {
     /// When its tool is reached.
     AtDispatch,
-    /// At a random moment within this time, which grows with each kill, so that the run comes to an end.
+    /// At a random moment. The time is what the whole work takes where nothing is killed: as much as the last of the kills
+    /// may wait, and the first a part of it, so that the run comes to an end.
     AtRandom(Duration),
 }
 
@@ -35,6 +36,8 @@ pub(super) enum Killing {
 pub(super) struct Outcome {
     pub(super) ended: Ended,
     pub(super) processes: u64,
+    /// What the last process worked, from when it was ready.
+    pub(super) worked: Duration,
 }
 
 pub(super) struct Run {
@@ -48,6 +51,7 @@ pub(super) struct Run {
     announced: BTreeSet<(usize, usize)>,
     kills: u64,
     processes: u64,
+    worked: Duration,
     violations: Vec<Violation>,
 }
 
@@ -55,7 +59,7 @@ impl Run {
     pub(super) fn new(conversations: usize, turns: usize) -> Self {
         let (folder, done) = (Folder::new(), vec![0; conversations]);
         let (accepted, announced, violations) = Default::default();
-        Self { folder, turns, done, accepted, announced, kills: 0, processes: 0, violations }
+        Self { folder, turns, done, accepted, announced, kills: 0, processes: 0, worked: Duration::ZERO, violations }
     }
 
     /// Kills and restarts until all turns are done, and compares.
@@ -76,8 +80,8 @@ impl Run {
     fn one_process(&mut self, killing: Option<Killing>, chance: &Chance) {
         let stop = (killing == Some(Killing::AtDispatch)).then(|| Stop { nth: 1, after: chance.below(2) == 1 });
         let lifetime = match killing {
-            Some(Killing::AtRandom(within)) => {
-                let within = u64::try_from(within.as_micros()).unwrap_or(u64::MAX) * (self.kills + 1);
+            Some(Killing::AtRandom(work)) => {
+                let within = u64::try_from(work.as_micros()).unwrap_or(u64::MAX) * (self.kills + 1) / KILLS;
                 Some(Duration::from_micros(chance.below(within)))
             }
             _ => None,
@@ -88,8 +92,10 @@ impl Run {
         let conversations = self.done.len();
         self.processes += 1;
         let mut process = Process::start(&Part { folder: self.folder.0.clone(), conversations, stop });
+        let mut ready = Instant::now();
         loop {
             if self.is_done() {
+                self.worked = ready.elapsed();
                 if !process.quit() {
                     self.found(Broken::Stuck, "a process does not end in order");
                 }
@@ -99,6 +105,7 @@ impl Run {
                 Said::Line(line) if line == "reached" => return self.kill(process),
                 Said::Line(line) => {
                     if line == "ready" {
+                        ready = Instant::now();
                         kill_at = kill_at.or(lifetime.map(|lifetime| Instant::now() + lifetime));
                     }
                     self.hear(&line, Some(&mut process));
@@ -209,7 +216,7 @@ impl Run {
             spared: 0,
             kills: self.kills,
         };
-        Outcome { ended, processes: self.processes }
+        Outcome { ended, processes: self.processes, worked: self.worked }
     }
 
     /// The lines that the tools have left.

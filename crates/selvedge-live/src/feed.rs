@@ -115,18 +115,18 @@ impl Feed {
         }
     }
 
-    /// The pump's part: wakes who waits, and drops who is too far behind.
-    pub(crate) fn serve(&self) {
+    /// The pump's part: drops who is too far behind, and gives out who waits, to be woken.
+    pub(crate) fn serve(&self) -> Vec<Arc<Seat>> {
         self.dirty.store(false, Ordering::Release);
         let parked = {
             let mut parked = lock(&self.parked);
             self.has_parked.store(false, Ordering::Release);
             std::mem::take(&mut *parked)
         };
-        parked.iter().for_each(|seat| seat.wake());
         if self.sweep.swap(false, Ordering::AcqRel) {
             self.seats().iter().for_each(|seat| seat.sweep(self));
         }
+        parked
     }
 
     /// Asks for a wake-up at the next frame. The caller looks for frames once more afterwards.

@@ -36,15 +36,33 @@ pub(crate) async fn open(
     let opening = |error| SessionsError::database("opening the database of sessions", error);
     let path = connect.get_filename().to_owned();
     if is_there(&path)? {
-        let mut connection = connect.clone().read_only(true).connect().await.map_err(opening)?;
-        let state = state(&mut connection).await.map_err(opening)?;
-        connection.close().await.map_err(opening)?;
-        state.check(&path)?;
+        // Without writing; unless a process died while it created the file: what it has left of a rollback can only be
+        // done by a connection that can.
+        let looked = match look(&connect.clone().read_only(true)).await {
+            Err(error) if needs_rollback(&error) => look(connect).await,
+            looked => looked,
+        };
+        looked.map_err(opening)?.check(&path)?;
     }
     let mut connection = connect.clone().create_if_missing(create).connect().await.map_err(opening)?;
     use_write_ahead_log(&mut connection, busy).await.map_err(opening)?;
     migrate(&mut connection, &path).await?;
     Ok(connection)
+}
+
+/// What a database says of itself.
+async fn look(connect: &SqliteConnectOptions) -> Result<State, sqlx::Error> {
+    let mut connection = connect.connect().await?;
+    let state = state(&mut connection).await?;
+    connection.close().await?;
+    Ok(state)
+}
+
+/// Whether an error says that an interrupted transaction is to be rolled back first.
+fn needs_rollback(error: &sqlx::Error) -> bool {
+    /// `SQLITE_READONLY_ROLLBACK`, see <https://www.sqlite.org/rescode.html>.
+    const READONLY_ROLLBACK: &str = "776";
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == READONLY_ROLLBACK)
 }
 
 /// Whether there is a file with something in it; one that is no database is refused.

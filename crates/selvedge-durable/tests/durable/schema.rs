@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use selvedge_durable::{Sessions, SessionsError, SessionsOptions};
+use selvedge_durable::{Listing, Sessions, SessionsError, SessionsOptions};
 use selvedge_sqlite::SqliteStore;
+use sqlx::ConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
 
 use crate::folder::Folder;
 use crate::kit::{World, options};
@@ -34,6 +36,26 @@ async fn foreign_files_are_refused() {
     }
     let missing = SessionsOptions::default().create(false).open(folder.path("missing.db")).await;
     assert!(missing.is_err() && !folder.path("missing.db").exists());
+}
+
+/// A process was killed in a transaction with a rollback journal, as there is one before a new database is set to
+/// write-ahead logging: the next one rolls it back.
+#[tokio::test]
+async fn what_a_killed_process_left_of_a_rollback_is_rolled_back() {
+    let folder = Folder::new();
+    Sessions::open(folder.path("sessions.db")).await.unwrap().close().await;
+    let options = SqliteConnectOptions::new().filename(folder.path("sessions.db"));
+    let mut killed = options.connect().await.unwrap();
+    let sql = "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN; CREATE TABLE half AS WITH RECURSIVE \
+               n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) SELECT i, randomblob(1000) FROM n";
+    sqlx::raw_sql(sql).execute(&mut killed).await.unwrap();
+    for (name, left) in [("sessions.db", "left.db"), ("sessions.db-journal", "left.db-journal")] {
+        std::fs::copy(folder.path(name), folder.path(left)).unwrap();
+    }
+    drop(killed);
+    let sessions = Sessions::open(folder.path("left.db")).await.unwrap();
+    assert_eq!(sessions.list(&Listing::first(10)).await.unwrap(), []);
+    sessions.close().await;
 }
 
 #[tokio::test]

@@ -4,11 +4,12 @@ use std::{error::Error, process::ExitCode};
 
 use crate::{command, report::Report, workspace::Workspace};
 
-const RUN: [&str; 7] = ["run", "--quiet", "--package", "selvedge-tests", "--bin", "crash", "--"];
+const RUN: [&str; 6] = ["run", "--quiet", "--package", "selvedge-tests", "--bin", "crash"];
 
-/// Runs the proof in the foreground, so that its table appears as it grows.
+/// Runs the proof in the foreground, so that its table appears as it grows. The long form is worth an optimised build.
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<ExitCode, Box<dyn Error>> {
-    let status = command::cargo(workspace).args(RUN).args(args).status()?;
+    let optimised = args.iter().any(|arg| arg == "--long").then_some("--release");
+    let status = command::cargo(workspace).args(RUN).args(optimised).arg("--").args(args).status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

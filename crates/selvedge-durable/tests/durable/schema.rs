@@ -1,5 +1,6 @@
 //! What becomes a database of sessions, and what is refused.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use selvedge_durable::{Listing, Sessions, SessionsError, SessionsOptions};
@@ -9,6 +10,68 @@ use sqlx::sqlite::SqliteConnectOptions;
 
 use crate::folder::Folder;
 use crate::kit::{World, options};
+
+/// One database of each schema that was ever released, with its store in the same file.
+const FIXTURES: [&str; 1] = ["v1.db"];
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// The store and the sessions of one file.
+async fn world_in(folder: Folder) -> World {
+    let path = folder.path("store.db");
+    let store = SqliteStore::open(&path).await.unwrap();
+    World { store: Arc::new(store), sessions: options().open(&path).await.unwrap(), folder }
+}
+
+/// Something in every table.
+async fn fill(world: &World) {
+    for (thread, text) in [("a", "look"), ("a", "thanks"), ("b", "ask"), ("c", "fail")] {
+        world.say(thread, text).await;
+    }
+}
+
+async fn check(world: &World) {
+    world.check().await;
+    for thread in ["a", "b", "c"] {
+        world.check_transcript(thread).await;
+    }
+    assert_eq!(world.sessions.choices(&"b".into()).await.unwrap().len(), 1);
+    assert!(world.session("c").await.last_error.is_some());
+    let found = world.sessions.search("glacier", 10).await.unwrap();
+    assert_eq!(found.iter().map(|hit| hit.thread.as_str()).collect::<Vec<_>>(), ["a"]);
+    world.say("a", "look").await;
+    world.check().await;
+}
+
+#[tokio::test]
+async fn s85_every_schema_opens_and_becomes_the_newest() {
+    for name in FIXTURES {
+        let folder = Folder::new();
+        std::fs::copy(fixture(name), folder.path("store.db")).unwrap();
+        check(&world_in(folder).await).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_written_for_a_fixture_can_be_checked() {
+    let world = world_in(Folder::new()).await;
+    fill(&world).await;
+    check(&world).await;
+}
+
+#[tokio::test]
+#[ignore = "writes the fixture of the newest schema; run it when that is released, and never again"]
+async fn write_the_fixture() {
+    let world = world_in(Folder::new()).await;
+    fill(&world).await;
+    let World { store, sessions, folder } = world;
+    sessions.close().await;
+    drop(store);
+    folder.run("store.db", "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE; VACUUM").await;
+    std::fs::copy(folder.path("store.db"), fixture("v1.db")).unwrap();
+}
 
 #[tokio::test]
 async fn a_newer_schema_is_refused_with_both_versions() {

@@ -103,7 +103,8 @@ async fn ask_patiently(model: &OpenAiChat, text: &str) -> (Vec<FailureKind>, Out
         match &outcome.error {
             Some(error) if error.is_retryable() => {
                 failures.push(error.kind());
-                let backoff = Duration::from_millis(60 * (1 << attempt));
+                // Long enough that the mock has done with the broken answer: it takes a request that overlaps for another.
+                let backoff = Duration::from_millis(250 * (1 << attempt));
                 tokio::time::sleep(error.retry_after().unwrap_or(backoff)).await;
             }
             _ => return (failures, outcome),

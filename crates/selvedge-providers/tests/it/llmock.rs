@@ -33,7 +33,10 @@ impl Llmock {
         // The port is free now; nothing else on this machine is likely to take it at once.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let arguments = ["serve", "--host", "127.0.0.1", "--log-level", "warning", "--port", &port.to_string()];
-        let spawned = Command::new(&program).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        // Chunks come apart in time, so that the mock sees between two of them that its client has hung up.
+        let pace = ("LLMOCK_STREAM_CHUNK_DELAY_MS", "20");
+        let mut command = Command::new(&program);
+        let spawned = command.args(arguments).env(pace.0, pace.1).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let process = match spawned {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 eprintln!("skipped: {} is not there; `cargo xtask peers` installs it", program.display());
@@ -103,8 +106,7 @@ async fn ask_patiently(model: &OpenAiChat, text: &str) -> (Vec<FailureKind>, Out
         match &outcome.error {
             Some(error) if error.is_retryable() => {
                 failures.push(error.kind());
-                // Long enough that the mock has done with the broken answer: it takes a request that overlaps for another.
-                let backoff = Duration::from_millis(250 * (1 << attempt));
+                let backoff = Duration::from_millis(60 * (1 << attempt));
                 tokio::time::sleep(error.retry_after().unwrap_or(backoff)).await;
             }
             _ => return (failures, outcome),

@@ -86,7 +86,7 @@ enum Header {
     Foreign,
     Known {
         mark: Mark,
-        /// How many whole pages the file has, if it says that there are more.
+        /// The size of a page, if the file has fewer of them than it says.
         short: Option<u64>,
     },
 }
@@ -109,11 +109,8 @@ fn header(path: &Path) -> io::Result<Header> {
         (Some(version), Some(application), Some(page), Some(pages)) if bytes.starts_with(b"SQLite format 3\0") => {
             // A page of 65536 bytes is written as 1.
             let page = if page == 1 { 65_536 } else { u64::from(page) };
-            let whole = length.checked_div(page).unwrap_or(0);
-            Header::Known {
-                mark: Mark { application, version },
-                short: Some(whole).filter(|whole| *whole < pages.into()),
-            }
+            let is_short = length < page * u64::from(pages);
+            Header::Known { mark: Mark { application, version }, short: is_short.then_some(page) }
         }
         _ => Header::Foreign,
     })
@@ -150,8 +147,8 @@ async fn look(
 ) -> Result<Result<(), StoreError>, sqlx::Error> {
     let mut connection = connect.connect().await?;
     let state = state(&mut connection).await?;
-    if let Some(pages) = short
-        && let Some(lost) = short::lost(&mut connection, path, pages).await?
+    if let Some(page_size) = short
+        && let Some(lost) = short::lost(&mut connection, path, page_size).await?
     {
         return Ok(Err(refused(format!("{} is cut short: {lost}", path.display()))));
     }

@@ -10,31 +10,39 @@ use sqlx::sqlite::SqliteConnection;
 
 use crate::connection::{Value, arguments, run, run_once};
 
-/// What is lost of a database whose file has so many whole pages, if anything is.
+/// What is lost of a database whose pages have this size, if anything is.
 pub(super) async fn lost(
     connection: &mut SqliteConnection,
     path: &Path,
-    pages: u64,
+    page_size: u64,
 ) -> Result<Option<String>, sqlx::Error> {
+    run_once(connection, "BEGIN").await?;
     let rows = run_once(connection, "PRAGMA quick_check(1)").await?;
     let found: String = rows.first().ok_or(sqlx::Error::RowNotFound)?.try_get(0)?;
     if found != "ok" {
         return Ok(Some(found));
     }
     // SQLite does not see that the last page of a long value is gone: zeros are a value, too.
-    let pages = i64::try_from(pages).unwrap_or(i64::MAX);
     let in_use = "SELECT pageno FROM dbstat WHERE pageno > ?";
-    let in_use = run(connection, in_use, arguments([Value::Integer(pages)])?).await?;
+    let in_use = run(connection, in_use, arguments([Value::Integer(whole_pages(path, page_size)?)])?).await?;
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
+    // ORDER: the log before the file. Another process may move pages from the one to the other, and remove the log then.
     let logged = pages_of_log(Path::new(&log))?;
+    let whole = whole_pages(path, page_size)?;
     for row in in_use.iter().flatten() {
-        let page = row.try_get(0)?;
-        if !logged.contains(&page) {
+        let page: i64 = row.try_get(0)?;
+        if page > whole && !logged.contains(&page) {
             return Ok(Some(format!("page {page} is neither in the file nor in its log")));
         }
     }
     Ok(None)
+}
+
+/// How many whole pages a file has.
+fn whole_pages(path: &Path, page_size: u64) -> io::Result<i64> {
+    let pages = std::fs::metadata(path)?.len().checked_div(page_size).unwrap_or(0);
+    Ok(i64::try_from(pages).unwrap_or(i64::MAX))
 }
 
 /// The pages that a write-ahead log holds since it was last begun:

@@ -28,7 +28,7 @@ pub(super) async fn lost(
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     // ORDER: the log before the file. Another process may move pages from the one to the other, and remove the log then.
-    let logged = pages_of_log(Path::new(&log))?;
+    let logged = pages_of_log(Path::new(&log), page_size)?;
     let whole = whole_pages(path, page_size)?;
     for row in in_use.iter().flatten() {
         let page: i64 = row.try_get(0)?;
@@ -47,7 +47,7 @@ fn whole_pages(path: &Path, page_size: u64) -> io::Result<i64> {
 
 /// The pages that a write-ahead log holds since it was last begun:
 /// <https://www.sqlite.org/fileformat.html#the_write_ahead_log>. Checksums are left to SQLite.
-fn pages_of_log(path: &Path) -> io::Result<HashSet<i64>> {
+fn pages_of_log(path: &Path, page_size: u64) -> io::Result<HashSet<i64>> {
     const HEADER: usize = 32;
     const FRAME_HEADER: usize = 24;
     let mut pages = HashSet::new();
@@ -60,8 +60,8 @@ fn pages_of_log(path: &Path) -> io::Result<HashSet<i64>> {
     if !is_whole(log.read_exact(&mut header))? {
         return Ok(pages);
     }
-    let [.., a, b, c, d] = header[..12] else { return Ok(pages) };
-    let mut frame = vec![0; FRAME_HEADER + u32::from_be_bytes([a, b, c, d]) as usize];
+    // The database's own, which is bounded: what a log says of itself may be anything.
+    let mut frame = vec![0; FRAME_HEADER + usize::try_from(page_size).unwrap_or(0)];
     while is_whole(log.read_exact(&mut frame))? && frame[8..16] == header[16..24] {
         pages.insert(u32::from_be_bytes([frame[0], frame[1], frame[2], frame[3]]).into());
     }

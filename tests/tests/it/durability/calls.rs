@@ -135,15 +135,7 @@ fn s27_an_answer_behind_an_interruption_that_a_crash_left() {
     for mode in MODES {
         for delivery in DELIVERIES {
             in_paused_time(async move {
-                let (gate, reached, model) = (Gate::new(), Reached::default(), caller(&["act"]));
-                let (shared, door, tool) = (model.clone(), gate.clone(), reached.clone());
-                let mut world = World::new(mode, move |builder| {
-                    builder.model(shared.clone()).tool(tool.held_tool("act", delivery, Some(&door)))
-                })
-                .await;
-                world.send("t", "hello", Input::text("hello")).await.unwrap();
-                world.go("t");
-                gate.reached().await;
+                let (mut world, _, gate, reached) = in_a_call(mode, delivery).await;
                 world.faults().inject(Select::kind(OperationKind::Sync), Fault::FailBefore);
                 world.interrupt("t").await.unwrap();
                 world.faults().inject(Select::kind(OperationKind::Accept).next(), Fault::DieAfter);
@@ -199,6 +191,20 @@ fn s27_an_answer_far_behind_in_the_inbox_counts() {
     }
 }
 
+/// A world whose thread is in a call that is held.
+async fn in_a_call(mode: Mode, delivery: ToolDelivery) -> (World, ScriptedModel, Gate, Reached) {
+    let (model, gate, reached) = (caller(&["act"]), Gate::new(), Reached::default());
+    let (shared, door, tool) = (model.clone(), gate.clone(), reached.clone());
+    let world = World::new(mode, move |builder| {
+        builder.model(shared.clone()).tool(tool.held_tool("act", delivery, Some(&door)))
+    })
+    .await;
+    world.send("t", "hello", Input::text("hello")).await.unwrap();
+    world.go("t");
+    gate.reached().await;
+    (world, model, gate, reached)
+}
+
 /// S24: the process dies while a tool runs, and no result ever comes: whoever attaches afterwards is shown the call as open
 /// or as what became of it, new input is answered, and the model reads one result.
 #[test]
@@ -211,16 +217,7 @@ fn s24_a_call_whose_result_never_comes() {
 }
 
 async fn crash_in_a_call(mode: Mode, delivery: ToolDelivery) {
-    let (model, gate, reached) = (caller(&["act"]), Gate::new(), Reached::default());
-    let (shared, door, tool) = (model.clone(), gate.clone(), reached.clone());
-    let mut world = World::new(mode, move |builder| {
-        builder.model(shared.clone()).tool(tool.held_tool("act", delivery, Some(&door)))
-    })
-    .await;
-    world.send("t", "hello", Input::text("hello")).await.unwrap();
-    world.go("t");
-    gate.reached().await;
-
+    let (mut world, model, gate, reached) = in_a_call(mode, delivery).await;
     world.crash_and_restart(&["t"]).await;
     world.go("t");
     a_while().await;
